@@ -1,0 +1,13 @@
+#pragma once
+
+namespace millrace {
+
+// Sets the calling thread's floating-point control register: round to nearest
+// even, subnormals kept. Every thread that computes calls it first, because a
+// library built with fast-math switches flushing on behind one's back.
+void SetFloatEnvironment();
+
+// Whether the calling thread rounds to nearest and keeps subnormals.
+[[nodiscard]] bool FloatEnvironmentIsStrict();
+
+}  // namespace millrace

@@ -1,0 +1,17 @@
+# Everything comes from Debian 12 packages; `./dev setup` installs them.
+
+find_package(Threads REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
+find_package(OpenSSL REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(benchmark CONFIG REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n data)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(EDIT REQUIRED IMPORTED_TARGET libedit)
+find_package(CLI11 CONFIG QUIET)

@@ -1,0 +1,34 @@
+# Language level, warnings, floating point and sanitizers for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# -O2 and no more for ordinary code: build time counts, and the files where
+# speed is decided (kernels/*_avx2.cc and the like) ask for -O3 themselves.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+
+# No fused operation that the source does not write: design/numerics.
+add_compile_options(-Wall -Wextra -Werror -ffp-contract=off -fno-fast-math)
+
+if(MILLRACE_SANITIZE)
+  add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+  if(MILLRACE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+find_program(MILLRACE_CCACHE ccache)
+if(MILLRACE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${MILLRACE_CCACHE}")
+endif()
+
+find_program(MILLRACE_MOLD mold)
+if(MILLRACE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+find_package(Git QUIET)

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::kernels {
+
+// kFast: activations meet quantised weights as int8 and BF16 weights as bf16.
+// kExact: activations stay f32, weights are dequantised on the fly.
+enum class ComputeMode : uint8_t { kFast, kExact };
+inline constexpr int kNumComputeModes = 2;
+
+// How keys and values are stored.
+enum class KvType : uint8_t { kF32, kF16, kBf16 };
+inline constexpr int kNumKvTypes = 3;
+
+// Positions of one KV block: the block of attention, of pools and of ledgers.
+inline constexpr int kKvBlockPositions = 64;
+
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512 };
+inline constexpr int kNumIsas = 3;
+
+}  // namespace millrace::kernels

@@ -1,0 +1,48 @@
+#include "base/json.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Json, RefusesRepeatedKeysByName) {
+  const auto parsed = ParseJson(R"({"a": {"b": 1, "b": 2}})", "x.json");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_THAT(parsed.status().message(), HasSubstr("'b' is given twice"));
+  // The same key in two objects is fine.
+  EXPECT_TRUE(ParseJson(R"({"a": {"b": 1}, "b": {"b": 2}})", "x.json").ok());
+}
+
+TEST(Json, RefusesWhatIsNotStrictJson) {
+  for (const char* text : {"", "{", "{}x", "[1,]", "NaN", "// x\n1", "'a'",
+                           "\"\xff\"", "[01]", "{\"a\":}"}) {
+    EXPECT_FALSE(ParseJson(text, "x").ok()) << text;
+  }
+  EXPECT_FALSE(ParseJson(std::string(100, '['), "x").ok());
+}
+
+TEST(Json, FieldsNameFileAndKey) {
+  const auto parsed =
+      ParseJson(R"({"n": 3.0, "half": 0.5, "s": "x", "nul": null,
+                    "o": {"k": "no"}})",
+                "c.json");
+  ASSERT_TRUE(parsed.ok());
+  const auto object = JsonObject::From(*parsed, "c.json");
+  ASSERT_TRUE(object.ok());
+  EXPECT_EQ(object->Integer("n", 0, 10).value(), 3);
+  EXPECT_EQ(object->Integer("half", 0, 10).status().message(),
+            "c.json: half: must be a whole number from 0 to 10");
+  EXPECT_EQ(object->IntegerOr("nul", 0, 10, 7).value(), 7);
+  EXPECT_EQ(object->Object("o")->Integer("k", 1, 2).status().message(),
+            "c.json: o.k: must be a whole number from 1 to 2");
+  EXPECT_EQ(ExitCodeOf(object->String("n").status()), 4);
+}
+
+}  // namespace
+}  // namespace millrace
