@@ -10,11 +10,11 @@ namespace millrace {
 
 // For what only a bug in this program can violate; anything that a file, a
 // peer, an operator or the network can cause is an absl::Status instead.
-#define MILLRACE_CHECK(condition)                               \
-  do {                                                          \
-    if (!(condition)) {                                         \
-      ::millrace::CheckFailed(#condition, __FILE__, __LINE__);  \
-    }                                                           \
+#define MILLRACE_CHECK(condition)                              \
+  do {                                                         \
+    if (!(condition)) {                                        \
+      ::millrace::CheckFailed(#condition, __FILE__, __LINE__); \
+    }                                                          \
   } while (false)
 
 #ifdef NDEBUG

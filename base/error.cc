@@ -24,16 +24,15 @@ std::string Payload(const absl::Status& status, absl::string_view url) {
 absl::Status Build(absl::StatusCode code, ErrorKind kind,
                    absl::string_view object, absl::string_view what,
                    absl::string_view hint) {
-  absl::Status status(
-      code, object.empty() ? std::string(what) : absl::StrCat(object, ": ", what));
+  absl::Status status(code, object.empty() ? std::string(what)
+                                           : absl::StrCat(object, ": ", what));
   if (!object.empty()) {
     status.SetPayload(kObjectUrl, absl::Cord(object));
   }
   if (!hint.empty()) {
     status.SetPayload(kHintUrl, absl::Cord(hint));
   }
-  status.SetPayload(kKindUrl,
-                    absl::Cord(absl::StrCat(static_cast<int>(kind))));
+  status.SetPayload(kKindUrl, absl::Cord(absl::StrCat(static_cast<int>(kind))));
   return status;
 }
 
@@ -55,10 +54,10 @@ size_t SequenceLength(absl::string_view text) {
       return 0;
     }
   }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) ||
-                        (lead == 0xF0 && byte(1) < 0x90);
-  const bool beyond = (lead == 0xED && byte(1) > 0x9F) ||
-                      (lead == 0xF4 && byte(1) > 0x8F);
+  const bool overlong =
+      (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool beyond =
+      (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF4 && byte(1) > 0x8F);
   return overlong || beyond ? 0 : length;
 }
 

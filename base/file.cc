@@ -25,7 +25,8 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> RandomAccessFile::Open(
   // O_NONBLOCK: opening a FIFO without a writer must not hang.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    return InputError(Printable(path, 512), absl::StrCat("cannot be opened: ", ErrnoText()),
+    return InputError(Printable(path, 512),
+                      absl::StrCat("cannot be opened: ", ErrnoText()),
                       errno == ENOENT ? "check the path" : "");
   }
   struct stat info;
@@ -45,9 +46,8 @@ absl::Status RandomAccessFile::Read(int64_t offset,
   while (done < out.size()) {
     // One call reads at most about 2 GiB; keep well below it.
     const size_t want = std::min<size_t>(out.size() - done, 1u << 30);
-    const ssize_t got =
-        pread(descriptor_, out.data() + done, want,
-              offset + static_cast<int64_t>(done));
+    const ssize_t got = pread(descriptor_, out.data() + done, want,
+                              offset + static_cast<int64_t>(done));
     if (got < 0 && errno == EINTR) {
       continue;
     }
@@ -77,14 +77,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t bytes_max) {
   MILLRACE_ASSIGN_OR_RETURN(const auto file, RandomAccessFile::Open(path));
   if (file->size() > bytes_max) {
-    return InputError(Printable(path, 512),
-                      absl::StrCat("is ", file->size(), " bytes, more than the ",
-                                   bytes_max, " that such a file may have"));
+    return InputError(
+        Printable(path, 512),
+        absl::StrCat("is ", file->size(), " bytes, more than the ", bytes_max,
+                     " that such a file may have"));
   }
   std::string content(static_cast<size_t>(file->size()), '\0');
-  MILLRACE_RETURN_IF_ERROR(file->Read(
-      0, absl::MakeSpan(reinterpret_cast<std::byte*>(content.data()),
-                        content.size())));
+  MILLRACE_RETURN_IF_ERROR(
+      file->Read(0, absl::MakeSpan(reinterpret_cast<std::byte*>(content.data()),
+                                   content.size())));
   return content;
 }
 

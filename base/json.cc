@@ -142,10 +142,10 @@ absl::StatusOr<JsonObject> JsonObject::From(const Json& value,
                                             absl::string_view file,
                                             absl::string_view path) {
   if (!value.is_object()) {
-    const std::string what = absl::StrCat("must be an object, is ",
-                                          KindName(value));
-    return InputError(file, path.empty() ? what
-                                         : absl::StrCat(path, ": ", what));
+    const std::string what =
+        absl::StrCat("must be an object, is ", KindName(value));
+    return InputError(file,
+                      path.empty() ? what : absl::StrCat(path, ": ", what));
   }
   return JsonObject(value.get_object(), file, path);
 }
@@ -212,7 +212,8 @@ absl::StatusOr<double> JsonObject::Number(absl::string_view key, double low,
       return number;
     }
   }
-  return ErrorAt(key, absl::StrCat("must be a number from ", low, " to ", high));
+  return ErrorAt(key,
+                 absl::StrCat("must be a number from ", low, " to ", high));
 }
 
 absl::StatusOr<double> JsonObject::NumberOr(absl::string_view key, double low,
@@ -242,8 +243,8 @@ absl::StatusOr<std::string> JsonObject::String(absl::string_view key) const {
     return ErrorAt(key, "is missing");
   }
   if (!value->is_string()) {
-    return ErrorAt(key, absl::StrCat("must be a string, is ",
-                                     KindName(*value)));
+    return ErrorAt(key,
+                   absl::StrCat("must be a string, is ", KindName(*value)));
   }
   return std::string(View(value->get_string()));
 }

@@ -36,7 +36,7 @@ class LogMessage {
 }  // namespace millrace
 
 // MILLRACE_LOG(Info) << "stage " << name << " is active";
-#define MILLRACE_LOG(level)                                             \
-  if (!::millrace::LogEnabled(::millrace::LogLevel::k##level)) {        \
+#define MILLRACE_LOG(level)                                                \
+  if (!::millrace::LogEnabled(::millrace::LogLevel::k##level)) {           \
   } else /* NOLINT(readability-braces-around-statements): one statement */ \
     ::millrace::LogMessage(::millrace::LogLevel::k##level, __FILE__).stream()

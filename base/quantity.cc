@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "absl/strings/ascii.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
@@ -160,8 +160,8 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
 }
 
 absl::StatusOr<double> ParseRate(absl::string_view text) {
-  const absl::Status malformed = Malformed(
-      text, "rate", "50GB/s, 100Gbit/s or plain bytes per second");
+  const absl::Status malformed =
+      Malformed(text, "rate", "50GB/s, 100Gbit/s or plain bytes per second");
   const Split split = SplitUnit(text);
   MILLRACE_ASSIGN_OR_RETURN(const double value,
                             ParseNumber(split.number, malformed));
@@ -187,8 +187,7 @@ absl::StatusOr<double> ParseRate(absl::string_view text) {
 }
 
 std::string HumanSize(int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B",  "kB", "MB",
-                                           "GB", "TB", "PB"};
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   auto value = static_cast<double>(bytes);
   int unit = 0;
   while (std::fabs(value) >= 999.5 && unit < 5) {

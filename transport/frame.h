@@ -43,7 +43,8 @@ struct OpenSequence {
   // Length of the prompt: base of dynamic rope, border of the penalties.
   uint32_t prompt_tokens = 0;
   uint32_t tokens_max = 0;  // positions that will ever be used
-  uint8_t top_logprobs = 0;  // returned with results that want log-probabilities
+  uint8_t top_logprobs =
+      0;  // returned with results that want log-probabilities
   SamplingOptions sampling;
 };
 struct CloseSequence {
@@ -52,12 +53,12 @@ struct CloseSequence {
 using SequenceOp = std::variant<OpenSequence, CloseSequence>;
 
 enum RowFlag : uint8_t {
-  kRowDecode = 1,         // one generated token; else prefill
-  kRowWantsToken = 2,     // the last stage samples the token behind it
-  kRowWantsLogprob = 4,   // with the sampled token's log-probability, top list
-  kRowWantsCrc = 8,       // CRC-32C of its whole logits row
-  kRowWantsScore = 16,    // log-probability of `target` under this row, top list
-  kRowFailed = 32,        // an earlier stage failed it; `target` says why
+  kRowDecode = 1,        // one generated token; else prefill
+  kRowWantsToken = 2,    // the last stage samples the token behind it
+  kRowWantsLogprob = 4,  // with the sampled token's log-probability, top list
+  kRowWantsCrc = 8,      // CRC-32C of its whole logits row
+  kRowWantsScore = 16,   // log-probability of `target` under this row, top list
+  kRowFailed = 32,       // an earlier stage failed it; `target` says why
 };
 
 // Why a row failed; travels in Row::target and Result::failure.
@@ -108,7 +109,8 @@ struct Result {
 struct Frame {
   uint64_t epoch = 0;
   uint64_t microbatch = 0;
-  uint32_t segment = 0;  // index in the route of the receiver; results: route size
+  uint32_t segment =
+      0;  // index in the route of the receiver; results: route size
   std::vector<SequenceOp> ops;
   std::vector<Row> rows;
   std::vector<TensorView> tensors;

@@ -46,8 +46,8 @@ class FrameSender {
 struct LinkOptions {
   FrameLimits limits;
   uint64_t epoch = 0;
-  uint32_t window = 4;     // frames under way per direction
-  bool checksum = true;    // off in process
+  uint32_t window = 4;   // frames under way per direction
+  bool checksum = true;  // off in process
 };
 
 std::unique_ptr<FrameReceiver> MakeFrameReceiver(

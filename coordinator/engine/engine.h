@@ -25,7 +25,7 @@ struct GenerateRequest {
   transport::SamplingOptions sampling;
   int64_t tokens_max = 16;  // generated; 0: only the prompt is read (scores)
   std::vector<int32_t> stop_tokens;  // end the sequence, included in tokens
-  bool want_logprobs = false;   // of generated tokens
+  bool want_logprobs = false;        // of generated tokens
   int32_t top_logprobs = 0;
   // Log-probabilities of prompt tokens 1 .. n-1 (position 0 has none).
   bool want_prompt_scores = false;
@@ -89,7 +89,7 @@ struct EngineSnapshot {
   bool ready = false;
   std::string not_ready_reason;  // empty when ready
   uint64_t epoch = 0;
-  int64_t context = 0;           // longest prompt + answer
+  int64_t context = 0;  // longest prompt + answer
   int64_t vocab_size = 0;
   int64_t requests_running = 0;
   int64_t requests_waiting = 0;
@@ -97,14 +97,14 @@ struct EngineSnapshot {
   int64_t requests_failed = 0;
   int64_t requests_cancelled = 0;
   int64_t requests_refused = 0;
-  int64_t prompt_tokens = 0;     // read
+  int64_t prompt_tokens = 0;  // read
   int64_t generated_tokens = 0;
   int64_t microbatches_in_flight = 0;
   int64_t microbatch_slots = 0;  // N that fills the pipeline
   // Time-weighted mean of micro-batches in flight over N while any request was
   // running.
   double pipeline_fill = 0;
-  absl::Duration cycle_p50;      // round trip of a micro-batch
+  absl::Duration cycle_p50;  // round trip of a micro-batch
   std::vector<StageSnapshot> stages;
 };
 

@@ -32,13 +32,14 @@ struct RopeParams {
   double theta = 10000;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1;
-  double low_freq_factor = 1;    // llama3
-  double high_freq_factor = 4;   // llama3
-  double original_context = 0;   // llama3, yarn; dynamic: max_position_embeddings
-  double beta_fast = 32;         // yarn
-  double beta_slow = 1;          // yarn
-  bool truncate = true;          // yarn
-  double attention_factor = 1;   // yarn: A, already resolved by the reader
+  double low_freq_factor = 1;   // llama3
+  double high_freq_factor = 4;  // llama3
+  double original_context =
+      0;                  // llama3, yarn; dynamic: max_position_embeddings
+  double beta_fast = 32;  // yarn
+  double beta_slow = 1;   // yarn
+  bool truncate = true;   // yarn
+  double attention_factor = 1;  // yarn: A, already resolved by the reader
   // Divisors per frequency (GGUF rope_freqs.weight) or null: [rotary_dims / 2].
   const float* divisors = nullptr;
 };

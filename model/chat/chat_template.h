@@ -14,7 +14,7 @@
 namespace millrace::model {
 
 struct RenderLimits {
-  int64_t steps_max = 2'000'000;            // of the interpreter
+  int64_t steps_max = 2'000'000;  // of the interpreter
   int64_t output_bytes_max = int64_t{32} << 20;
   int64_t memory_bytes_max = int64_t{128} << 20;  // of all values alive
 };

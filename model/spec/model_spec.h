@@ -17,7 +17,7 @@ namespace millrace::model {
 
 // Bytes of one tensor, or of a slice of one.
 struct TensorSource {
-  std::string name;    // in the checkpoint, for errors
+  std::string name;  // in the checkpoint, for errors
   int32_t file_index = 0;
   int64_t offset = 0;  // in that file, any alignment
   int64_t bytes = 0;
@@ -63,8 +63,8 @@ struct RopeSpec {
   double beta_fast = 32;
   double beta_slow = 1;
   bool truncate = true;
-  double attention_factor = 1;       // yarn's A, resolved
-  std::optional<Vector> divisors;    // rope_freqs.weight [rotary_dims / 2]
+  double attention_factor = 1;     // yarn's A, resolved
+  std::optional<Vector> divisors;  // rope_freqs.weight [rotary_dims / 2]
 };
 
 // h += o(attention(q(norm(h)), k(norm(h)), v(norm(h))))
@@ -120,7 +120,7 @@ struct ModelSpec {
   Matrix embedding;
   std::vector<LayerSpec> layers;
   RmsNormSpec final_norm;
-  Matrix head;                    // the embedding itself where tied
+  Matrix head;  // the embedding itself where tied
   bool head_is_embedding = false;
   std::vector<int32_t> stop_tokens;  // eos and turn terminators, ascending
   std::optional<int32_t> bos_token;

@@ -37,9 +37,9 @@ struct LoadProgress {
 struct StageCounters {
   int64_t frames = 0;
   int64_t rows = 0;
-  absl::Duration busy;            // computing
-  absl::Duration wait_for_input;  // no frame
-  absl::Duration wait_for_credit; // downstream has no room
+  absl::Duration busy;             // computing
+  absl::Duration wait_for_input;   // no frame
+  absl::Duration wait_for_credit;  // downstream has no room
   int64_t sequences_open = 0;
   int64_t kv_blocks_used = 0;
   int64_t kv_blocks_total = 0;

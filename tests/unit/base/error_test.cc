@@ -7,7 +7,8 @@ namespace {
 
 // Object, hint and exit code survive the way through absl::Status.
 TEST(Error, CarriesObjectHintAndKind) {
-  const absl::Status status = InputError("model.gguf", "is cut", "copy it again");
+  const absl::Status status =
+      InputError("model.gguf", "is cut", "copy it again");
   EXPECT_EQ(status.message(), "model.gguf: is cut");
   EXPECT_EQ(ObjectOf(status), "model.gguf");
   EXPECT_EQ(WhatOf(status), "is cut");

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+// One maker per command; each is defined in the file of its command.
+
+// All of them, in the order of --help.
+std::vector<std::unique_ptr<Command>> MakeCommands();
+
+}  // namespace millrace::cli

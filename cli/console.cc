@@ -1,0 +1,83 @@
+#include "cli/console.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/mutex.h"
+#include "boost/json/object.hpp"
+
+namespace millrace::cli {
+namespace {
+
+void WriteAll(int descriptor, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) {
+      continue;
+    }
+    if (put <= 0) {
+      return;  // the reader has gone; the exit code tells
+    }
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+}
+
+}  // namespace
+
+Console::Console(bool json)
+    : json_(json),
+      out_is_terminal_(isatty(STDOUT_FILENO) != 0),
+      err_is_terminal_(isatty(STDERR_FILENO) != 0),
+      color_(err_is_terminal_ && std::getenv("NO_COLOR") == nullptr) {}
+
+void Console::Out(absl::string_view bytes) { WriteAll(STDOUT_FILENO, bytes); }
+
+void Console::OutJson(const Json& document) {
+  Out(absl::StrCat(WriteJson(document), "\n"));
+}
+
+void Console::Note(absl::string_view line) {
+  WriteAll(STDERR_FILENO,
+           absl::StrCat(err_is_terminal_ ? "\r\x1b[K" : "", line, "\n"));
+}
+
+void Console::Progress(absl::string_view text) {
+  if (err_is_terminal_) {
+    WriteAll(STDERR_FILENO, absl::StrCat("\r\x1b[K", text));
+  }
+}
+
+void Console::Error(const absl::Status& status) {
+  if (json_) {
+    boost::json::object document;
+    document["error"] = ErrorJson(status);
+    OutJson(document);
+  }
+  const absl::string_view red = color_ ? "\x1b[31m" : "";
+  const absl::string_view plain = color_ ? "\x1b[0m" : "";
+  Note(absl::StrCat("millrace: ", red, "error:", plain, " ", status.message()));
+  const std::string hint = HintOf(status);
+  if (!hint.empty()) {
+    Note(absl::StrCat("hint: ", hint));
+  }
+}
+
+Json ErrorJson(const absl::Status& status) {
+  boost::json::object error;
+  error["code"] =
+      absl::AsciiStrToLower(absl::StatusCodeToString(status.code()));
+  error["message"] = std::string(status.message());
+  error["object"] = ObjectOf(status);
+  const std::string hint = HintOf(status);
+  error["hint"] =
+      hint.empty() ? Json(nullptr) : Json(boost::json::string(hint));
+  return error;
+}
+
+}  // namespace millrace::cli
