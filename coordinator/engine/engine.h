@@ -65,7 +65,8 @@ class RequestObserver {
   virtual void OnToken(const TokenEvent& event) = 0;
   virtual void OnFinish(FinishReason reason) = 0;
   // kUnavailable: a stage was lost; kCancelled; kInternal; kOutOfRange: numbers
-  // went out of range at a position (the message names it and the remedy).
+  // went out of range at a position (the message names it and the remedy);
+  // kResourceExhausted: waited in the queue too long (see RetryAfterOf).
   virtual void OnError(const absl::Status& error) = 0;
 };
 
@@ -132,7 +133,8 @@ class Engine {
   virtual void Drain(absl::Duration deadline) = 0;
 };
 
-// Seconds to wait before trying again, carried by kResourceExhausted.
+// Seconds to wait before trying again, carried by kResourceExhausted; a few
+// seconds where `status` carries none.
 int64_t RetryAfterOf(const absl::Status& status);
 absl::Status QueueFull(absl::string_view what, int64_t retry_after_seconds);
 
