@@ -21,6 +21,7 @@ struct TensorSource {
   int32_t file_index = 0;
   int64_t offset = 0;  // in that file, any alignment
   int64_t bytes = 0;
+  bool operator==(const TensorSource&) const = default;
 };
 
 // A weight matrix [rows = out features, cols = in features], row-major.
@@ -36,6 +37,7 @@ struct Vector {
   TensorSource source;
   kernels::WeightFormat format = kernels::WeightFormat::kF32;
   int64_t size = 0;
+  bool operator==(const Vector&) const = default;
 };
 
 struct RmsNormSpec {
@@ -65,6 +67,7 @@ struct RopeSpec {
   bool truncate = true;
   double attention_factor = 1;     // yarn's A, resolved
   std::optional<Vector> divisors;  // rope_freqs.weight [rotary_dims / 2]
+  bool operator==(const RopeSpec&) const = default;
 };
 
 // h += o(attention(q(norm(h)), k(norm(h)), v(norm(h))))
