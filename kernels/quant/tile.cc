@@ -1,1 +1,106 @@
 #include "kernels/quant/tile.h"
+
+#include <cstring>
+
+#include "kernels/quant/group.h"
+#include "kernels/quant/half.h"
+
+namespace millrace::kernels {
+namespace {
+
+constexpr int64_t RoundUpTo64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Bytes of one element of an unquantised format.
+int64_t ElementBytes(WeightFormat format) {
+  return TraitsOf(format).block_bytes;
+}
+
+// Offset of element (row, k) of an unquantised tile. BF16 lies in pairs of k;
+// the others one k after the other.
+int64_t ElementOffset(WeightFormat format, int row, int64_t k) {
+  if (format == WeightFormat::kBf16) {
+    return k / 2 * (4 * kTileRows) + 4 * row + 2 * (k % 2);
+  }
+  return (k * kTileRows + row) * ElementBytes(format);
+}
+
+float DecodeElement(WeightFormat format, const std::byte* from) {
+  if (format == WeightFormat::kF32) {
+    return LoadBytes<float>(from);
+  }
+  const uint16_t half = LoadBytes<uint16_t>(from);
+  return format == WeightFormat::kF16 ? HalfToFloat(half) : Bf16ToFloat(half);
+}
+
+void PackElements(WeightFormat format, const std::byte* stored, int row,
+                  int64_t cols, std::byte* tile) {
+  const size_t bytes = static_cast<size_t>(ElementBytes(format));
+  for (int64_t k = 0; k < cols; ++k) {
+    std::memcpy(tile + ElementOffset(format, row, k),
+                stored + k * ElementBytes(format), bytes);
+  }
+}
+
+}  // namespace
+
+int64_t TileBytes(WeightFormat format, int64_t cols) {
+  if (!IsQuantised(format)) {
+    const int64_t padded =
+        format == WeightFormat::kBf16 ? cols + (cols & 1) : cols;
+    return RoundUpTo64(padded * kTileRows * ElementBytes(format));
+  }
+  const TileLayout& layout = LayoutOf(format);
+  const int64_t groups = cols / kGroup;
+  const int64_t records =
+      (groups + layout.groups_per_record - 1) / layout.groups_per_record;
+  return FrontBytes(layout, cols) + records * layout.scale_bytes +
+         groups * layout.code_bytes;
+}
+
+TileError PackTile(WeightFormat format, const std::byte* rows,
+                   int64_t row_stride, int num_rows, int64_t cols,
+                   std::byte* tile) {
+  std::memset(tile, 0, static_cast<size_t>(TileBytes(format, cols)));
+  for (int row = 0; row < num_rows; ++row) {
+    const std::byte* stored = rows + row * row_stride;
+    if (!IsQuantised(format)) {
+      PackElements(format, stored, row, cols, tile);
+      continue;
+    }
+    for (int64_t group = 0; group < cols / kGroup; ++group) {
+      WriteTileGroup(format, tile, cols, row, group,
+                     ReadStoredGroup(format, stored, group));
+    }
+  }
+  return TileError::kNone;
+}
+
+void DecodeTileRow(WeightFormat format, const std::byte* tile, int row,
+                   int64_t cols, float* out) {
+  if (!IsQuantised(format)) {
+    for (int64_t k = 0; k < cols; ++k) {
+      out[k] = DecodeElement(format, tile + ElementOffset(format, row, k));
+    }
+    return;
+  }
+  for (int64_t group = 0; group < cols / kGroup; ++group) {
+    DecodeGroup(format, ReadTileGroup(format, tile, cols, row, group),
+                out + group * kGroup);
+  }
+}
+
+void DecodeStoredRow(WeightFormat format, const std::byte* stored, int64_t cols,
+                     float* out) {
+  if (!IsQuantised(format)) {
+    for (int64_t k = 0; k < cols; ++k) {
+      out[k] = DecodeElement(format, stored + k * ElementBytes(format));
+    }
+    return;
+  }
+  for (int64_t group = 0; group < cols / kGroup; ++group) {
+    DecodeGroup(format, ReadStoredGroup(format, stored, group),
+                out + group * kGroup);
+  }
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,137 @@
+// Reads groups of 32 out of the block layouts of GGUF.
+
+#include <cstring>
+
+#include "kernels/quant/group.h"
+#include "kernels/quant/half.h"
+
+namespace millrace::kernels {
+namespace {
+
+uint8_t ByteAt(const std::byte* from, int64_t index) {
+  return std::to_integer<uint8_t>(from[index]);
+}
+
+// Byte j holds element j in its low and j + 16 in its high nibble.
+void ReadNibbles(const std::byte* from, uint8_t* code) {
+  for (int j = 0; j < kGroup / 2; ++j) {
+    code[j] = ByteAt(from, j) & 15;
+    code[j + 16] = static_cast<uint8_t>(ByteAt(from, j) >> 4);
+  }
+}
+
+void AddFifthBits(uint32_t bits, uint8_t* code) {
+  for (int j = 0; j < kGroup; ++j) {
+    code[j] |= static_cast<uint8_t>((bits >> j & 1) << 4);
+  }
+}
+
+// Q4_0, Q4_1, Q5_0, Q5_1: d, [m], [fifth bits], nibbles.
+GroupCodes ReadNibbleBlock(WeightFormat format, const std::byte* block) {
+  const TileLayout& layout = LayoutOf(format);
+  GroupCodes codes = {};
+  codes.d = LoadBytes<uint16_t>(block);
+  block += 2;
+  if (layout.rule == ProductRule::kScaleAndMinimum) {
+    codes.m = LoadBytes<uint16_t>(block);
+    block += 2;
+  }
+  if (layout.code_bits == 4) {
+    ReadNibbles(block, codes.code);
+  } else {
+    ReadNibbles(block + 4, codes.code);
+    AddFifthBits(LoadBytes<uint32_t>(block), codes.code);
+  }
+  return codes;
+}
+
+GroupCodes ReadByteBlock(const std::byte* block) {
+  GroupCodes codes = {};
+  codes.d = LoadBytes<uint16_t>(block);
+  std::memcpy(codes.code, block + 2, kGroup);
+  return codes;
+}
+
+// Twelve bytes hold eight six-bit scales and eight six-bit minima.
+void ReadSixBitScales(const std::byte* s, int j, GroupCodes& codes) {
+  if (j < 4) {
+    codes.scale[0] = ByteAt(s, j) & 63;
+    codes.scale[1] = ByteAt(s, j + 4) & 63;
+    return;
+  }
+  const int low = ByteAt(s, j + 4) & 15;
+  const int high = ByteAt(s, j + 4) >> 4;
+  codes.scale[0] = static_cast<uint8_t>(low | ByteAt(s, j - 4) >> 6 << 4);
+  codes.scale[1] = static_cast<uint8_t>(high | ByteAt(s, j) >> 6 << 4);
+}
+
+// Q4_K: d, dmin, scales[12], qs[128]; Q5_K: qh[32] before qs. Two groups share
+// 32 bytes of qs: the even one has the low nibbles.
+GroupCodes ReadQ4KOrQ5K(WeightFormat format, const std::byte* block, int j) {
+  GroupCodes codes = {};
+  codes.d = LoadBytes<uint16_t>(block);
+  codes.m = LoadBytes<uint16_t>(block + 2);
+  ReadSixBitScales(block + 4, j, codes);
+  const bool has_fifth = format == WeightFormat::kQ5_K;
+  const std::byte* qh = block + 16;
+  const std::byte* qs = block + (has_fifth ? 48 : 16) + 32 * (j / 2);
+  for (int l = 0; l < kGroup; ++l) {
+    int code = ByteAt(qs, l) >> (4 * (j & 1)) & 15;
+    if (has_fifth) {
+      code |= (ByteAt(qh, l) >> j & 1) << 4;
+    }
+    codes.code[l] = static_cast<uint8_t>(code);
+  }
+  return codes;
+}
+
+// Q6_K: ql[128], qh[64], i8 scales[16], d. Group j of 8: half j / 4 of the
+// block, quarter j % 4 of that half.
+GroupCodes ReadQ6K(const std::byte* block, int j) {
+  const int half = j / 4;
+  const int quarter = j % 4;
+  const std::byte* ql = block + 64 * half + 32 * (quarter & 1);
+  const std::byte* qh = block + 128 + 32 * half;
+  GroupCodes codes = {};
+  for (int l = 0; l < kGroup; ++l) {
+    const int low = ByteAt(ql, l) >> (4 * (quarter / 2)) & 15;
+    const int high = ByteAt(qh, l) >> (2 * quarter) & 3;
+    codes.code[l] = static_cast<uint8_t>(low | high << 4);
+  }
+  codes.scale[0] = ByteAt(block, 192 + 2 * j);
+  codes.scale[1] = ByteAt(block, 192 + 2 * j + 1);
+  codes.d = LoadBytes<uint16_t>(block + 208);
+  return codes;
+}
+
+}  // namespace
+
+GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
+                           int64_t group) {
+  const WeightFormatTraits& traits = TraitsOf(format);
+  const int64_t groups_per_block = traits.block_elements / kGroup;
+  const std::byte* block =
+      stored + group / groups_per_block * traits.block_bytes;
+  const int j = static_cast<int>(group % groups_per_block);
+  switch (format) {
+    case WeightFormat::kF32:
+    case WeightFormat::kF16:
+    case WeightFormat::kBf16:
+      break;
+    case WeightFormat::kQ4_0:
+    case WeightFormat::kQ4_1:
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ5_1:
+      return ReadNibbleBlock(format, block);
+    case WeightFormat::kQ8_0:
+      return ReadByteBlock(block);
+    case WeightFormat::kQ4_K:
+    case WeightFormat::kQ5_K:
+      return ReadQ4KOrQ5K(format, block, j);
+    case WeightFormat::kQ6_K:
+      return ReadQ6K(block, j);
+  }
+  return {};
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,304 @@
+// Stored rows, tiles and look-ups give the same elements, which are those of
+// the formats' definitions; provoked with every code in every place of random
+// blocks, shapes with tails, missing rows and unaligned rows.
+
+#include "kernels/quant/tile.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/quant/half.h"
+
+namespace millrace::kernels {
+namespace {
+
+constexpr uint32_t kSeed = 20117;
+
+uint16_t RandomHalf(std::mt19937& random) {
+  // Finite: the exponent 31 is left out.
+  return static_cast<uint16_t>(random() % 0x7c00 | (random() & 1) << 15);
+}
+
+// A row of random bits whose f16 scales are finite.
+std::vector<uint8_t> RandomRow(WeightFormat format, int64_t cols,
+                               std::mt19937& random) {
+  std::vector<uint8_t> row(static_cast<size_t>(StoredRowBytes(format, cols)));
+  for (uint8_t& byte : row) {
+    byte = static_cast<uint8_t>(random());
+  }
+  const WeightFormatTraits& traits = TraitsOf(format);
+  for (size_t at = 0; at < row.size(); at += traits.block_bytes) {
+    const size_t scale_at = format == WeightFormat::kQ6_K ? at + 208 : at;
+    if (format == WeightFormat::kF32) {
+      const float value = std::ldexp(static_cast<float>(random()), -40);
+      std::memcpy(&row[at], &value, 4);
+      continue;
+    }
+    const uint16_t half = RandomHalf(random);
+    std::memcpy(&row[scale_at], &half, 2);
+    const bool has_minimum =
+        format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1 ||
+        format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K;
+    if (has_minimum) {
+      const uint16_t minimum = RandomHalf(random);
+      std::memcpy(&row[at + 2], &minimum, 2);
+    }
+  }
+  return row;
+}
+
+const std::byte* Bytes(const std::vector<uint8_t>& row) {
+  return reinterpret_cast<const std::byte*>(row.data());
+}
+
+std::vector<float> DecodeStored(WeightFormat format,
+                                const std::vector<uint8_t>& row, int64_t cols) {
+  std::vector<float> out(static_cast<size_t>(cols));
+  DecodeStoredRow(format, Bytes(row), cols, out.data());
+  return out;
+}
+
+double HalfAt(const uint8_t* from) {
+  uint16_t half;
+  std::memcpy(&half, from, 2);
+  const int exponent = half >> 10 & 31;
+  const double fraction = half & 0x3ff;
+  const double magnitude = exponent == 0
+                               ? std::ldexp(fraction, -24)
+                               : std::ldexp(1024 + fraction, exponent - 25);
+  return half & 0x8000 ? -magnitude : magnitude;
+}
+
+void NaiveScales(const uint8_t* s, int j, int* sc, int* m) {
+  if (j < 4) {
+    *sc = s[j] & 63;
+    *m = s[j + 4] & 63;
+  } else {
+    *sc = (s[j + 4] & 15) | ((s[j - 4] >> 6) << 4);
+    *m = (s[j + 4] >> 4) | ((s[j] >> 6) << 4);
+  }
+}
+
+std::vector<double> NaiveQ4K(const uint8_t* b, bool fifth) {
+  std::vector<double> y(256);
+  const double d = HalfAt(b);
+  const double dmin = HalfAt(b + 2);
+  const uint8_t* qh = b + 16;
+  for (int c = 0; c < 4; ++c) {
+    const uint8_t* q = b + (fifth ? 48 : 16) + 32 * c;
+    int sc[2];
+    int m[2];
+    NaiveScales(b + 4, 2 * c, &sc[0], &m[0]);
+    NaiveScales(b + 4, 2 * c + 1, &sc[1], &m[1]);
+    for (int l = 0; l < 32; ++l) {
+      const int h0 = fifth ? (qh[l] >> (2 * c) & 1) * 16 : 0;
+      const int h1 = fifth ? (qh[l] >> (2 * c + 1) & 1) * 16 : 0;
+      y[64 * c + l] = d * sc[0] * ((q[l] & 15) + h0) - dmin * m[0];
+      y[64 * c + 32 + l] = d * sc[1] * ((q[l] >> 4) + h1) - dmin * m[1];
+    }
+  }
+  return y;
+}
+
+std::vector<double> NaiveQ6K(const uint8_t* b) {
+  std::vector<double> y(256);
+  const double d = HalfAt(b + 208);
+  for (int n = 0; n < 2; ++n) {
+    const uint8_t* ql = b + 64 * n;
+    const uint8_t* qh = b + 128 + 32 * n;
+    for (int l = 0; l < 32; ++l) {
+      const int q[4] = {(ql[l] & 15) | (qh[l] & 3) << 4,
+                        (ql[l + 32] & 15) | (qh[l] >> 2 & 3) << 4,
+                        (ql[l] >> 4) | (qh[l] >> 4 & 3) << 4,
+                        (ql[l + 32] >> 4) | (qh[l] >> 6 & 3) << 4};
+      for (int i = 0; i < 4; ++i) {
+        const int8_t sc = static_cast<int8_t>(b[192 + 8 * n + l / 16 + 2 * i]);
+        y[128 * n + 32 * i + l] = d * sc * (q[i] - 32);
+      }
+    }
+  }
+  return y;
+}
+
+std::vector<double> NaiveBlock32(WeightFormat format, const uint8_t* b) {
+  std::vector<double> y(32);
+  const double d = HalfAt(b);
+  for (int j = 0; j < 16; ++j) {
+    uint32_t qh = 0;
+    switch (format) {
+      case WeightFormat::kQ4_0:
+        y[j] = ((b[2 + j] & 15) - 8) * d;
+        y[j + 16] = ((b[2 + j] >> 4) - 8) * d;
+        break;
+      case WeightFormat::kQ4_1:
+        y[j] = (b[4 + j] & 15) * d + HalfAt(b + 2);
+        y[j + 16] = (b[4 + j] >> 4) * d + HalfAt(b + 2);
+        break;
+      case WeightFormat::kQ5_0:
+        std::memcpy(&qh, b + 2, 4);
+        y[j] = (((b[6 + j] & 15) | (qh >> j & 1) << 4) - 16.0) * d;
+        y[j + 16] = (((b[6 + j] >> 4) | (qh >> (j + 16) & 1) << 4) - 16.0) * d;
+        break;
+      case WeightFormat::kQ5_1:
+        std::memcpy(&qh, b + 4, 4);
+        y[j] = ((b[8 + j] & 15) | (qh >> j & 1) << 4) * d + HalfAt(b + 2);
+        y[j + 16] =
+            ((b[8 + j] >> 4) | (qh >> (j + 16) & 1) << 4) * d + HalfAt(b + 2);
+        break;
+      default:
+        y[j] = static_cast<int8_t>(b[2 + j]) * d;
+        y[j + 16] = static_cast<int8_t>(b[18 + j]) * d;
+        break;
+    }
+  }
+  return y;
+}
+
+std::vector<double> NaiveBlock(WeightFormat format, const uint8_t* block) {
+  switch (format) {
+    case WeightFormat::kQ4_K:
+      return NaiveQ4K(block, false);
+    case WeightFormat::kQ5_K:
+      return NaiveQ4K(block, true);
+    case WeightFormat::kQ6_K:
+      return NaiveQ6K(block);
+    default:
+      return NaiveBlock32(format, block);
+  }
+}
+
+class FormatTest : public testing::TestWithParam<int> {
+ protected:
+  WeightFormat format() const { return static_cast<WeightFormat>(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, FormatTest, testing::Range(0, kNumWeightFormats),
+                         [](const testing::TestParamInfo<int>& info) {
+                           return std::string(
+                               kWeightFormatTraits[info.param].name);
+                         });
+
+class BlockFormatTest : public FormatTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, BlockFormatTest,
+                         testing::Range(static_cast<int>(WeightFormat::kQ4_0),
+                                        kNumWeightFormats),
+                         [](const testing::TestParamInfo<int>& info) {
+                           return std::string(
+                               kWeightFormatTraits[info.param].name);
+                         });
+
+TEST_P(BlockFormatTest, StoredRowFollowsTheDefinitionOfTheFormat) {
+  const WeightFormatTraits& traits = TraitsOf(format());
+  std::mt19937 random(kSeed);
+  for (int trial = 0; trial < 50; ++trial) {
+    const std::vector<uint8_t> row =
+        RandomRow(format(), traits.block_elements, random);
+    const std::vector<double> want = NaiveBlock(format(), row.data());
+    const std::vector<float> got =
+        DecodeStored(format(), row, traits.block_elements);
+    for (size_t k = 0; k < got.size(); ++k) {
+      // One rounding at most, of a difference or a sum.
+      ASSERT_EQ(got[k], static_cast<float>(want[k])) << "element " << k;
+    }
+  }
+}
+
+TEST_P(FormatTest, TileGivesTheStoredElementsBack) {
+  const WeightFormatTraits& traits = TraitsOf(format());
+  std::mt19937 random(kSeed);
+  for (const int64_t blocks : {1, 2, 3, 5}) {
+    const int64_t cols = traits.block_elements == 1
+                             ? 7 * blocks
+                             : traits.block_elements * blocks;
+    for (const int num_rows : {1, 7, 16}) {
+      const int64_t stride = StoredRowBytes(format(), cols) + 3;
+      std::vector<uint8_t> stored(static_cast<size_t>(stride * num_rows + 1));
+      std::vector<std::vector<float>> want;
+      for (int row = 0; row < num_rows; ++row) {
+        const std::vector<uint8_t> bytes = RandomRow(format(), cols, random);
+        std::memcpy(&stored[static_cast<size_t>(1 + row * stride)],
+                    bytes.data(), bytes.size());
+        want.push_back(DecodeStored(format(), bytes, cols));
+      }
+      const int64_t tile_bytes = TileBytes(format(), cols);
+      ASSERT_EQ(tile_bytes % 64, 0);
+      std::vector<std::byte> tile(static_cast<size_t>(tile_bytes),
+                                  std::byte{0xaa});
+      ASSERT_EQ(PackTile(format(), Bytes(stored) + 1, stride, num_rows, cols,
+                         tile.data()),
+                TileError::kNone);
+      want.resize(kTileRows, std::vector<float>(static_cast<size_t>(cols)));
+      for (int row = 0; row < kTileRows; ++row) {
+        std::vector<float> got(static_cast<size_t>(cols));
+        DecodeTileRow(format(), tile.data(), row, cols, got.data());
+        ASSERT_EQ(got, want[static_cast<size_t>(row)]) << "row " << row;
+      }
+    }
+  }
+}
+
+TEST(TileBytesTest, RecordsHaveTheDocumentedSizes) {
+  EXPECT_EQ(TileBytes(WeightFormat::kF32, 5), 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kF16, 5), 192);
+  EXPECT_EQ(TileBytes(WeightFormat::kBf16, 5), 192);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ4_0, 64), 576);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ4_0, 96), 576 + 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ4_1, 32), 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ5_0, 64), 704);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ5_0, 32), 384);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ5_1, 32), 384);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ8_0, 64), 1088);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ8_0, 32), 576);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ4_K, 512), 2 * 2304);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ5_K, 256), 2816);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ6_K, 256), 64 + 3328);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ6_K, 768), 128 + 3 * 3328);
+}
+
+// The places of section "Tiles" of the README, spot by spot.
+TEST(TilePlacesTest, QuadsNibblesAndScalesLieWhereDocumented) {
+  std::vector<uint8_t> row(2 * 18);
+  for (int block = 0; block < 2; ++block) {
+    const uint16_t d = static_cast<uint16_t>(0x3c00 + block);
+    std::memcpy(&row[static_cast<size_t>(18 * block)], &d, 2);
+  }
+  row[2 + 5] = 0x00 | 0x09;  // element 5 of group 0: code 9
+  row[18 + 2 + 15] = 0xe0;   // element 31 of group 1: code 14
+  std::vector<std::byte> tile(
+      static_cast<size_t>(TileBytes(WeightFormat::kQ4_0, 64)));
+  PackTile(WeightFormat::kQ4_0, Bytes(row), 36, 1, 64, tile.data());
+  EXPECT_EQ(LoadBytes<uint16_t>(tile.data()), 0x3c00);
+  EXPECT_EQ(LoadBytes<uint16_t>(tile.data() + 32), 0x3c01);
+  // k = 5: quad 1, high nibble of register 0, byte 1 of row 0.
+  EXPECT_EQ(tile[64 + 1], std::byte{0x90});
+  // k = 31: quad 7, high nibble of register 3, byte 3 of row 0.
+  EXPECT_EQ(tile[320 + 3 * 64 + 3], std::byte{0xe0});
+}
+
+TEST(HalfTest, ConvertsEveryHalfAndRoundsToBf16) {
+  for (uint32_t half = 0; half < 0x10000; ++half) {
+    if ((half & 0x7c00) == 0x7c00) {
+      continue;
+    }
+    const uint8_t bytes[2] = {static_cast<uint8_t>(half),
+                              static_cast<uint8_t>(half >> 8)};
+    ASSERT_EQ(HalfToFloat(static_cast<uint16_t>(half)), HalfAt(bytes));
+  }
+  EXPECT_EQ(HalfToFloat(0x7c00), INFINITY);
+  EXPECT_EQ(HalfToFloat(0xfc00), -INFINITY);
+  EXPECT_TRUE(std::isnan(HalfToFloat(0x7e01)));
+  EXPECT_EQ(FloatToBf16(1.0f), 0x3f80);
+  EXPECT_EQ(FloatToBf16(0x1.01p0f), 0x3f80);        // tie to even, down
+  EXPECT_EQ(FloatToBf16(0x1.03p0f), 0x3f82);        // tie to even, up
+  EXPECT_EQ(FloatToBf16(0x1.fffffep127f), 0x7f80);  // rounds to infinity
+  EXPECT_EQ(FlushTinyBf16(FloatToBf16(-0x1.fep-51f)), 0);
+  EXPECT_EQ(FlushTinyBf16(FloatToBf16(0x1p-50f)), 0x2680);
+}
+
+}  // namespace
+}  // namespace millrace::kernels
