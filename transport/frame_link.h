@@ -16,7 +16,8 @@ struct LinkCounters {
   std::atomic<int64_t> frames{0};
   std::atomic<int64_t> rows{0};
   std::atomic<int64_t> bytes{0};
-  std::atomic<int64_t> wait_ns{0};  // for input, or for a credit
+  std::atomic<int64_t> wait_ns{0};       // for input, or for a credit
+  std::atomic<int64_t> stale_frames{0};  // received, of another epoch
 };
 
 // Blocking receive side for a step loop: keeps `window` receive buffers posted
