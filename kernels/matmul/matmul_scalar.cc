@@ -1,10 +1,88 @@
+#include "kernels/matmul/matmul_scalar.h"
+
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/matmul_versions.h"
 
 namespace millrace::kernels {
+namespace {
 
-void AddScalarMatMul(KernelTable& table) { (void)table; }
-void AddAvx2MatMul(KernelTable& table) { (void)table; }
-void AddAvx512MatMul(KernelTable& table) { (void)table; }
+using TileFn = void (*)(WeightFormat format, const std::byte* tile,
+                        int64_t cols, const std::byte* panel, int tokens,
+                        TileSums& sums);
+
+constexpr TileFn TileFnFor(ComputeMode mode, WeightFormat format) {
+  if (mode == ComputeMode::kExact || format == WeightFormat::kF32 ||
+      format == WeightFormat::kF16) {
+    return ExactTileScalar;
+  }
+  return format == WeightFormat::kBf16 ? FastBf16TileScalar
+                                       : FastQuantTileScalar;
+}
+
+void StoreSums(const MatMulArgs& args, int64_t tile, int64_t token_begin,
+               int tokens, const TileSums& sums) {
+  for (int t = 0; t < tokens; ++t) {
+    float* y = args.y + (token_begin + t) * args.y_stride;
+    for (int row = 0; row < kTileRows; ++row) {
+      const int64_t o = tile * kTileRows + row;
+      if (o < args.rows) {
+        y[o] =
+            args.bias == nullptr ? sums[t][row] : sums[t][row] + args.bias[o];
+      }
+    }
+  }
+}
+
+template <ComputeMode kMode, WeightFormat kFormat>
+void MatMulScalar(const MatMulArgs& args, int64_t tile_begin,
+                  int64_t tile_end) {
+  constexpr TileFn kTileFn = TileFnFor(kMode, kFormat);
+  const int64_t tile_bytes = TileBytes(kFormat, args.cols);
+  const int64_t panels = NumPanels(args.num_tokens);
+  for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      const int64_t begin = PanelBegin(args.num_tokens, panel);
+      const int tokens =
+          static_cast<int>(PanelBegin(args.num_tokens, panel + 1) - begin);
+      const std::byte* packed =
+          args.packed +
+          begin *
+              PackedTokenBytes(ActivationFormFor(kMode, kFormat), args.cols);
+      TileSums sums = {};
+      kTileFn(kFormat, args.tiles + tile * tile_bytes, args.cols, packed,
+              tokens, sums);
+      StoreSums(args, tile, begin, tokens, sums);
+    }
+  }
+}
+
+template <WeightFormat kFormat>
+void AddFormat(KernelTable& table) {
+  constexpr int kIndex = static_cast<int>(kFormat);
+  constexpr int kFast = static_cast<int>(ComputeMode::kFast);
+  constexpr int kExact = static_cast<int>(ComputeMode::kExact);
+  table.matmul[kFast][kIndex] = MatMulScalar<ComputeMode::kFast, kFormat>;
+  table.matmul[kExact][kIndex] = MatMulScalar<ComputeMode::kExact, kFormat>;
+}
+
+}  // namespace
+
+void AddScalarMatMul(KernelTable& table) {
+  AddFormat<WeightFormat::kF32>(table);
+  AddFormat<WeightFormat::kF16>(table);
+  AddFormat<WeightFormat::kBf16>(table);
+  AddFormat<WeightFormat::kQ4_0>(table);
+  AddFormat<WeightFormat::kQ4_1>(table);
+  AddFormat<WeightFormat::kQ5_0>(table);
+  AddFormat<WeightFormat::kQ5_1>(table);
+  AddFormat<WeightFormat::kQ8_0>(table);
+  AddFormat<WeightFormat::kQ4_K>(table);
+  AddFormat<WeightFormat::kQ5_K>(table);
+  AddFormat<WeightFormat::kQ6_K>(table);
+  PackActivationsFn* pack = table.pack_activations;
+  pack[static_cast<int>(ActivationForm::kF32)] = PackF32Scalar;
+  pack[static_cast<int>(ActivationForm::kBf16)] = PackBf16Scalar;
+  pack[static_cast<int>(ActivationForm::kInt8)] = PackInt8Scalar;
+}
 
 }  // namespace millrace::kernels

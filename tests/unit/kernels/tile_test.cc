@@ -12,53 +12,18 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/half.h"
+#include "tests/unit/kernels/random_rows.h"
 
 namespace millrace::kernels {
 namespace {
 
 constexpr uint32_t kSeed = 20117;
 
-uint16_t RandomHalf(std::mt19937& random) {
-  // Finite: the exponent 31 is left out.
-  return static_cast<uint16_t>(random() % 0x7c00 | (random() & 1) << 15);
-}
-
-// A row of random bits whose f16 scales are finite.
-std::vector<uint8_t> RandomRow(WeightFormat format, int64_t cols,
-                               std::mt19937& random) {
-  std::vector<uint8_t> row(static_cast<size_t>(StoredRowBytes(format, cols)));
-  for (uint8_t& byte : row) {
-    byte = static_cast<uint8_t>(random());
-  }
-  const WeightFormatTraits& traits = TraitsOf(format);
-  for (size_t at = 0; at < row.size(); at += traits.block_bytes) {
-    const size_t scale_at = format == WeightFormat::kQ6_K ? at + 208 : at;
-    if (format == WeightFormat::kF32) {
-      const float value = std::ldexp(static_cast<float>(random()), -40);
-      std::memcpy(&row[at], &value, 4);
-      continue;
-    }
-    const uint16_t half = RandomHalf(random);
-    std::memcpy(&row[scale_at], &half, 2);
-    const bool has_minimum =
-        format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1 ||
-        format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K;
-    if (has_minimum) {
-      const uint16_t minimum = RandomHalf(random);
-      std::memcpy(&row[at + 2], &minimum, 2);
-    }
-  }
-  return row;
-}
-
-const std::byte* Bytes(const std::vector<uint8_t>& row) {
-  return reinterpret_cast<const std::byte*>(row.data());
-}
-
 std::vector<float> DecodeStored(WeightFormat format,
-                                const std::vector<uint8_t>& row, int64_t cols) {
+                                const std::vector<std::byte>& row,
+                                int64_t cols) {
   std::vector<float> out(static_cast<size_t>(cols));
-  DecodeStoredRow(format, Bytes(row), cols, out.data());
+  DecodeStoredRow(format, row.data(), cols, out.data());
   return out;
 }
 
@@ -196,9 +161,10 @@ TEST_P(BlockFormatTest, StoredRowFollowsTheDefinitionOfTheFormat) {
   const WeightFormatTraits& traits = TraitsOf(format());
   std::mt19937 random(kSeed);
   for (int trial = 0; trial < 50; ++trial) {
-    const std::vector<uint8_t> row =
-        RandomRow(format(), traits.block_elements, random);
-    const std::vector<double> want = NaiveBlock(format(), row.data());
+    const std::vector<std::byte> row =
+        RandomRow(format(), traits.block_elements, Spread::kFinite, random);
+    const std::vector<double> want =
+        NaiveBlock(format(), reinterpret_cast<const uint8_t*>(row.data()));
     const std::vector<float> got =
         DecodeStored(format(), row, traits.block_elements);
     for (size_t k = 0; k < got.size(); ++k) {
@@ -217,10 +183,11 @@ TEST_P(FormatTest, TileGivesTheStoredElementsBack) {
                              : traits.block_elements * blocks;
     for (const int num_rows : {1, 7, 16}) {
       const int64_t stride = StoredRowBytes(format(), cols) + 3;
-      std::vector<uint8_t> stored(static_cast<size_t>(stride * num_rows + 1));
+      std::vector<std::byte> stored(static_cast<size_t>(stride * num_rows + 1));
       std::vector<std::vector<float>> want;
       for (int row = 0; row < num_rows; ++row) {
-        const std::vector<uint8_t> bytes = RandomRow(format(), cols, random);
+        const std::vector<std::byte> bytes =
+            RandomRow(format(), cols, Spread::kFinite, random);
         std::memcpy(&stored[static_cast<size_t>(1 + row * stride)],
                     bytes.data(), bytes.size());
         want.push_back(DecodeStored(format(), bytes, cols));
@@ -229,7 +196,7 @@ TEST_P(FormatTest, TileGivesTheStoredElementsBack) {
       ASSERT_EQ(tile_bytes % 64, 0);
       std::vector<std::byte> tile(static_cast<size_t>(tile_bytes),
                                   std::byte{0xaa});
-      ASSERT_EQ(PackTile(format(), Bytes(stored) + 1, stride, num_rows, cols,
+      ASSERT_EQ(PackTile(format(), stored.data() + 1, stride, num_rows, cols,
                          tile.data()),
                 TileError::kNone);
       want.resize(kTileRows, std::vector<float>(static_cast<size_t>(cols)));
@@ -262,16 +229,16 @@ TEST(TileBytesTest, RecordsHaveTheDocumentedSizes) {
 
 // The places of section "Tiles" of the README, spot by spot.
 TEST(TilePlacesTest, QuadsNibblesAndScalesLieWhereDocumented) {
-  std::vector<uint8_t> row(2 * 18);
+  std::vector<std::byte> row(2 * 18);
   for (int block = 0; block < 2; ++block) {
     const uint16_t d = static_cast<uint16_t>(0x3c00 + block);
     std::memcpy(&row[static_cast<size_t>(18 * block)], &d, 2);
   }
-  row[2 + 5] = 0x00 | 0x09;  // element 5 of group 0: code 9
-  row[18 + 2 + 15] = 0xe0;   // element 31 of group 1: code 14
+  row[2 + 5] = std::byte{0x09};        // element 5 of group 0: code 9
+  row[18 + 2 + 15] = std::byte{0xe0};  // element 31 of group 1: code 14
   std::vector<std::byte> tile(
       static_cast<size_t>(TileBytes(WeightFormat::kQ4_0, 64)));
-  PackTile(WeightFormat::kQ4_0, Bytes(row), 36, 1, 64, tile.data());
+  PackTile(WeightFormat::kQ4_0, row.data(), 36, 1, 64, tile.data());
   EXPECT_EQ(LoadBytes<uint16_t>(tile.data()), 0x3c00);
   EXPECT_EQ(LoadBytes<uint16_t>(tile.data() + 32), 0x3c01);
   // k = 5: quad 1, high nibble of register 0, byte 1 of row 0.

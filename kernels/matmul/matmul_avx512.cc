@@ -1,0 +1,8 @@
+#include "kernels/kernel_table.h"
+#include "kernels/matmul/matmul_versions.h"
+
+namespace millrace::kernels {
+
+void AddAvx512MatMul(KernelTable& table) { (void)table; }
+
+}  // namespace millrace::kernels

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kernels/quant/weight_format.h"
+
+namespace millrace::kernels {
+
+// How wild generated numbers are. Codes are always any bits.
+enum class Spread : uint8_t {
+  kOrdinary,  // magnitudes around 1, as in a model
+  kFinite,    // any finite number, subnormals and zeros among them
+  kAny,       // infinities and NaN too
+};
+
+uint16_t RandomHalf(Spread spread, std::mt19937& random);
+uint16_t RandomBf16(Spread spread, std::mt19937& random);
+float RandomFloat(Spread spread, std::mt19937& random);
+
+// A stored row; scales and minima are drawn as `spread` says.
+std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
+                                 Spread spread, std::mt19937& random);
+
+}  // namespace millrace::kernels
