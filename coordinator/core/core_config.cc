@@ -1,0 +1,86 @@
+#include "coordinator/core/core_config.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+
+namespace millrace::coordinator {
+namespace {
+
+// Counts arrive from plans and options; beyond this sums of them could wrap.
+constexpr int64_t kCountMax = int64_t{1} << 31;
+
+absl::Status OutOfRange(absl::string_view field, int64_t value) {
+  return UsageError(field, absl::StrCat(value, " is out of range"));
+}
+
+bool Within(int64_t value, int64_t low, int64_t high) {
+  return value >= low && value <= high;
+}
+
+absl::Status ValidateStage(const StagePool& stage) {
+  if (!Within(stage.full_blocks, 0, kCountMax)) {
+    return OutOfRange(absl::StrCat(stage.name, ".full_blocks"),
+                      stage.full_blocks);
+  }
+  if (!Within(stage.slots, 1, kCountMax)) {
+    return OutOfRange(absl::StrCat(stage.name, ".slots"), stage.slots);
+  }
+  for (const WindowPool& window : stage.windows) {
+    if (!Within(window.ring_blocks, 1, kCountMax)) {
+      return OutOfRange(absl::StrCat(stage.name, ".ring_blocks"),
+                        window.ring_blocks);
+    }
+    if (!Within(window.pool_blocks, 1, kCountMax)) {
+      return OutOfRange(absl::StrCat(stage.name, ".pool_blocks"),
+                        window.pool_blocks);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CoreConfig::Validate() const {
+  if (stages.empty()) {
+    return UsageError("stages", "a pipeline needs at least one");
+  }
+  for (const StagePool& stage : stages) {
+    if (absl::Status status = ValidateStage(stage); !status.ok()) {
+      return status;
+    }
+  }
+  if (!Within(context, 1, kCountMax)) {
+    return OutOfRange("context", context);
+  }
+  if (!Within(vocab_size, 1, kCountMax)) {
+    return OutOfRange("vocab_size", vocab_size);
+  }
+  if (!Within(chunk, 1, kCountMax)) {
+    return OutOfRange("chunk", chunk);
+  }
+  if (rows_max != 0 && !Within(rows_max, chunk + 1, kCountMax)) {
+    return OutOfRange("rows_max", rows_max);
+  }
+  if (!Within(ops_max, 0, kCountMax) || ops_max == 1) {
+    return OutOfRange("ops_max", ops_max);
+  }
+  if (!Within(microbatches, 0, 4096)) {
+    return OutOfRange("microbatches", microbatches);
+  }
+  if (!Within(fixed_cost_rows, 1, kCountMax)) {
+    return OutOfRange("fixed_cost_rows", fixed_cost_rows);
+  }
+  if (!Within(queue.requests_max, 0, kCountMax)) {
+    return OutOfRange("queue.requests_max", queue.requests_max);
+  }
+  if (queue.tokens_max < 0) {
+    return OutOfRange("queue.tokens_max", queue.tokens_max);
+  }
+  return absl::OkStatus();
+}
+
+int64_t DefaultMicrobatches(int64_t num_stages, bool hops_exposed) {
+  return num_stages > 1 && hops_exposed ? num_stages + 1 : num_stages;
+}
+
+}  // namespace millrace::coordinator
