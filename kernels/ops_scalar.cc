@@ -20,6 +20,7 @@ void AddScalarOps(KernelTable& table) {
   table.attention[static_cast<int>(KvType::kBf16)] = scalar::AttentionBf16;
   table.sampling.row_max = scalar::RowMax;
   table.sampling.exp_block_sums = scalar::ExpBlockSums;
+  table.sampling.divide = scalar::Divide;
 }
 
 void AddAvx2Ops(KernelTable& table) { (void)table; }

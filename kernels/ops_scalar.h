@@ -34,5 +34,6 @@ void AttentionBf16(const AttentionArgs& args, int64_t item_begin,
 float RowMax(const float* x, int64_t n);
 void ExpBlockSums(const float* x, float max, int64_t n, float* out,
                   float* block_sums);
+void Divide(const float* x, float divisor, int64_t n, float* out);
 
 }  // namespace millrace::kernels::scalar

@@ -28,6 +28,9 @@ struct SamplingKernels {
   // of README.md into block_sums [ceil(n / 1024)] (f32). out may be null.
   void (*exp_block_sums)(const float* x, float max, int64_t n, float* out,
                          float* block_sums) = nullptr;
+  // out[i] = x[i] / divisor; out may equal x.
+  void (*divide)(const float* x, float divisor, int64_t n,
+                 float* out) = nullptr;
 };
 
 }  // namespace millrace::kernels

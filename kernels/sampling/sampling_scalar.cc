@@ -38,5 +38,11 @@ void ExpBlockSums(const float* x, float max, int64_t n, float* out,
   }
 }
 
+void Divide(const float* x, float divisor, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = x[i] / divisor;
+  }
+}
+
 }  // namespace scalar
 }  // namespace millrace::kernels
