@@ -234,6 +234,7 @@ StageBytes StageBytesOf(const ModelSpec& spec, const StageShape& shape) {
   // One packed copy per form that a layer's products may mix.
   bytes.scratch_bytes += 3 * PackedRowsBytesMax(rows, sizes.widest_input);
   bytes.scratch_bytes += 2 * floats(sizes.rope_pairs);  // cos, sin
+  bytes.scratch_bytes += RoundUp(sizes.experts * 4, kAlignment);
   // Router logits, choices and weights, and one output row per choice.
   bytes.scratch_bytes +=
       floats(sizes.experts) + 3 * floats(sizes.experts_per_token) +

@@ -56,6 +56,9 @@ class StageRunner {
     StageTap* tap = nullptr;                        // nullable, outlives it
     // Called from loading threads, now and then; nullable.
     std::function<void(const LoadProgress&)> progress;
+    // Makes KV pools and scratch resident at load instead of at first use, so
+    // that a worker never grows while it serves.
+    bool touch_memory = false;
     // Asked between reads; true ends loading with kCancelled. Nullable.
     std::function<bool()> cancelled;
   };

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/compute_mode.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/spec/model_spec.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace millrace::cli {
+
+enum class TransportChoice { kInProcess, kTcp };
+
+// The options that every command which computes takes, as they were typed.
+struct ComputeFlags {
+  int64_t stages = 0;
+  std::string cuts;
+  std::string transport = "auto";
+  int64_t threads = 0;
+  std::string kernels = "auto";
+  std::string compute = "fast";
+  int64_t chunk = 0;
+  int64_t context = 0;
+  std::string kv;
+  std::string memory;
+  int64_t concurrency = 0;
+
+  void Define(CLI::App& app);
+};
+
+// The same, validated; layers and memory are still to be set against a model.
+struct ComputeOptions {
+  int64_t stages = 1;
+  std::vector<int64_t> cuts;  // first layers of the stages but the first
+  TransportChoice transport = TransportChoice::kInProcess;
+  int num_threads = 1;  // per stage
+  kernels::Isa isa = kernels::Isa::kScalar;
+  kernels::ComputeMode compute = kernels::ComputeMode::kFast;
+  kernels::KvType kv_type = kernels::KvType::kF16;
+  int64_t chunk = 256;
+  int64_t context = 0;  // 0: the model's own
+  std::optional<int64_t> memory_bytes;
+  int64_t concurrency = 0;  // 0: the command's default
+};
+// UsageError (exit 2) naming the option. `several_processes`: auto transport is
+// TCP.
+absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
+                                        bool several_processes);
+
+// Checks against the model and fills in what depends on it: cuts inside the
+// layers, context at most the model's.
+absl::Status FitToModel(const model::ModelSpec& spec, ComputeOptions& options);
+
+// How tokens are chosen, as typed; unset ones come from the model's
+// generation_config.json, else greedy.
+struct SamplingFlags {
+  std::optional<int64_t> max_tokens;
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> presence_penalty;
+  std::optional<double> frequency_penalty;
+  std::optional<double> repetition_penalty;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+
+  void Define(CLI::App& app);
+};
+
+struct SamplingChoice {
+  std::optional<int64_t> max_tokens;
+  double temperature = 0;
+  int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  double repetition_penalty = 1;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+};
+absl::StatusOr<SamplingChoice> Validate(
+    const SamplingFlags& flags,
+    const std::optional<model::GenerationDefaults>& defaults);
+
+}  // namespace millrace::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "stage-worker/layers/rope_tables.h"
+#include "stage-worker/layers/step_context.h"
+#include "stage-worker/runtime/weights.h"
+
+namespace millrace::worker {
+
+// What a layer does to the residual stream of one step, operation by
+// operation: step.buffers.hidden is read and added to in place.
+
+// Keys and values go into `kv` first, so that rows of one frame see each other.
+// A finite key or value that overflows the stored type fails its row.
+void RunAttention(StepContext& step, const LoadedAttention& weights,
+                  const KvLayer& kv, const RopeTables& ropes);
+
+void RunDenseFfn(StepContext& step, const LoadedDenseFfn& weights);
+
+// Experts are run one after another in ascending order over the tokens that
+// chose them; each token sums its own in the order of choice.
+class ExpertStore;
+void RunMoeFfn(StepContext& step, const LoadedMoeFfn& weights,
+               ExpertStore& experts);
+
+// y = rms_norm(hidden) over all rows.
+void NormRows(StepContext& step, const LoadedNorm& norm, const float* x,
+              int64_t width, float* y);
+
+// hidden += x over all rows.
+void AddRows(StepContext& step, const float* x);
+
+}  // namespace millrace::worker
