@@ -21,6 +21,12 @@ if(MILLRACE_SANITIZE)
   endif()
 endif()
 
+# Coverage for the fuzzers, which alone link its runtime.
+if(MILLRACE_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${MILLRACE_CCACHE}")
