@@ -29,6 +29,8 @@ struct TextSegment {
   AddedTokenMode mode = AddedTokenMode::kParseSpecial;
 };
 
+class DecodeRun;  // decoder.h
+
 // Text to token ids and back. Immutable after construction; any thread.
 // Input is any bytes: ill-formed UTF-8 counts as U+FFFD, one per maximal
 // ill-formed part. Time is linear in the text, whatever it holds.
@@ -70,6 +72,10 @@ class Tokenizer {
       absl::string_view text) const = 0;
   // What Encode(add_special) puts in front; empty when nothing.
   [[nodiscard]] virtual std::vector<TokenId> Prefix() const = 0;
+
+  // What StreamingDetokenizer feeds with Piece of each id; borrows this. Where
+  // it is null (the default), TokenBytes of all ids are joined.
+  [[nodiscard]] virtual std::unique_ptr<DecodeRun> StartDecoding() const;
 };
 
 // Turns ids into text piece by piece: what Append returns, joined, plus Finish

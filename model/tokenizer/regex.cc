@@ -1,0 +1,167 @@
+#include "model/tokenizer/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "model/tokenizer/utf8.h"
+
+namespace millrace::model {
+namespace {
+
+// Steps of one match. A run of blanks costs a step each, so this leaves room
+// for tens of millions of them and still ends within about a second.
+constexpr uint32_t kMatchStepsMax = 50'000'000;
+constexpr uint32_t kMatchHeapKibMax = 256 * 1024;
+// Longest pattern that is compiled; known ones have some hundred bytes.
+constexpr size_t kRegexBytesMax = 16384;
+
+// White_Space without U+180E, which PCRE2's \s has.
+constexpr absl::string_view kSpaceClass =
+    R"(\x{9}-\x{D}\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029})"
+    R"(\x{202F}\x{205F}\x{3000})";
+
+struct FreeCode {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+};
+struct FreeContext {
+  void operator()(pcre2_match_context* context) const {
+    pcre2_match_context_free(context);
+  }
+};
+struct FreeData {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+
+class Compiled final : public Pattern {
+ public:
+  Compiled(std::unique_ptr<pcre2_code, FreeCode> code, std::string object)
+      : code_(std::move(code)),
+        context_(pcre2_match_context_create(nullptr)),
+        object_(std::move(object)) {
+    pcre2_set_match_limit(context_.get(), kMatchStepsMax);
+    pcre2_set_heap_limit(context_.get(), kMatchHeapKibMax);
+  }
+
+  absl::Status FindAll(absl::string_view text, Span range,
+                       std::vector<Span>* out) const override {
+    const absl::string_view part =
+        text.substr(range.begin, range.end - range.begin);
+    const std::unique_ptr<pcre2_match_data, FreeData> data(
+        pcre2_match_data_create_from_pattern(code_.get(), nullptr));
+    for (size_t at = 0; at < part.size();) {
+      const int found = MatchFrom(part, at, data.get());
+      if (found == PCRE2_ERROR_NOMATCH) {
+        break;
+      }
+      if (found < 0) {
+        return MakeError(absl::StatusCode::kResourceExhausted, object_,
+                         absl::StrCat("the pre-tokenizer's pattern took too "
+                                      "many steps on this text (PCRE2 error ",
+                                      found, ")"),
+                         "send shorter runs of the same characters");
+      }
+      const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
+      const size_t begin = ends[0];
+      const size_t end = ends[1];
+      if (end > begin && begin >= at) {
+        out->push_back({range.begin + begin, range.begin + end});
+        at = end;
+      } else {
+        at = std::max(at, begin);
+        at += at < part.size() ? CodePointAt(part, at).bytes : 1;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The text is known to be well-formed: checking it in each call would make
+  // the whole quadratic. The compiled code falls back to the interpreter where
+  // its small stack does not do.
+  int MatchFrom(absl::string_view part, size_t at,
+                pcre2_match_data* data) const {
+    const auto subject = reinterpret_cast<PCRE2_SPTR>(part.data());
+    int found = pcre2_match(code_.get(), subject, part.size(), at,
+                            PCRE2_NO_UTF_CHECK, data, context_.get());
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
+      found =
+          pcre2_match(code_.get(), subject, part.size(), at,
+                      PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, context_.get());
+    }
+    return found;
+  }
+
+  const std::unique_ptr<pcre2_code, FreeCode> code_;
+  const std::unique_ptr<pcre2_match_context, FreeContext> context_;
+  const std::string object_;
+};
+
+}  // namespace
+
+std::string RewriteForPcre2(absl::string_view regex) {
+  std::string out;
+  bool in_class = false;
+  for (size_t i = 0; i < regex.size(); ++i) {
+    const absl::string_view rest = regex.substr(i);
+    if (absl::StartsWith(rest, "\\p{Han}")) {
+      absl::StrAppend(&out, "\\p{sc:Han}");
+      i += 6;
+    } else if (absl::StartsWith(rest, "\\s")) {
+      absl::StrAppend(&out, in_class ? "" : "[", kSpaceClass,
+                      in_class ? "" : "]");
+      ++i;
+    } else if (absl::StartsWith(rest, "\\S") && !in_class) {
+      absl::StrAppend(&out, "[^", kSpaceClass, "]");
+      ++i;
+    } else if (rest[0] == '\\' && rest.size() > 1) {
+      absl::StrAppend(&out, rest.substr(0, 2));
+      ++i;
+    } else {
+      in_class = in_class ? rest[0] != ']' : rest[0] == '[';
+      out.push_back(rest[0]);
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<Pattern>> Pcre2Pattern(
+    absl::string_view regex, absl::string_view object) {
+  const std::string where =
+      absl::StrCat("pattern '", Printable(regex, 60), "'");
+  if (regex.size() > kRegexBytesMax) {
+    return InputError(object, absl::StrCat(where, " is longer than ",
+                                           kRegexBytesMax, " bytes"));
+  }
+  if (absl::StrContains(regex, "&&")) {
+    return InputError(object,
+                      absl::StrCat(where,
+                                   " intersects classes (&&), which is "
+                                   "supported for known patterns only"));
+  }
+  const std::string rewritten = RewriteForPcre2(regex);
+  int error = 0;
+  PCRE2_SIZE error_at = 0;
+  std::unique_ptr<pcre2_code, FreeCode> code(pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &error_at,
+      nullptr));
+  if (code == nullptr) {
+    PCRE2_UCHAR message[256] = {};
+    pcre2_get_error_message(error, message, sizeof(message));
+    return InputError(
+        object,
+        absl::StrCat(where, ": ", reinterpret_cast<const char*>(message)));
+  }
+  // Where the machine cannot, matching is interpreted.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  return std::make_unique<Compiled>(std::move(code), std::string(object));
+}
+
+}  // namespace millrace::model
