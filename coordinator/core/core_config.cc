@@ -1,5 +1,7 @@
 #include "coordinator/core/core_config.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 
@@ -7,7 +9,7 @@ namespace millrace::coordinator {
 namespace {
 
 // Counts arrive from plans and options; beyond this sums of them could wrap.
-constexpr int64_t kCountMax = int64_t{1} << 31;
+constexpr int64_t kCountMax = int64_t{1} << 30;
 
 absl::Status OutOfRange(absl::string_view field, int64_t value) {
   return UsageError(field, absl::StrCat(value, " is out of range"));
@@ -15,6 +17,15 @@ absl::Status OutOfRange(absl::string_view field, int64_t value) {
 
 bool Within(int64_t value, int64_t low, int64_t high) {
   return value >= low && value <= high;
+}
+
+// A sequence takes the same slot on every stage.
+int64_t FewestSlots(const std::vector<StagePool>& stages) {
+  int64_t slots = stages.front().slots;
+  for (const StagePool& stage : stages) {
+    slots = std::min(slots, stage.slots);
+  }
+  return slots;
 }
 
 absl::Status ValidateStage(const StagePool& stage) {
@@ -77,6 +88,32 @@ absl::Status CoreConfig::Validate() const {
     return OutOfRange("queue.tokens_max", queue.tokens_max);
   }
   return absl::OkStatus();
+}
+
+CoreConfig CoreConfig::WithDefaults() const {
+  CoreConfig full = *this;
+  if (full.rows_max == 0) {
+    full.rows_max = chunk + 256;
+  }
+  if (full.ops_max == 0) {
+    full.ops_max = 2 * FewestSlots(stages);
+  }
+  if (full.microbatches == 0) {
+    full.microbatches =
+        DefaultMicrobatches(static_cast<int64_t>(stages.size()), true);
+  }
+  return full;
+}
+
+transport::FrameLimits CoreConfig::LimitsOfFrames(int64_t hidden_size) const {
+  const CoreConfig full = WithDefaults();
+  return transport::FrameLimits{
+      .slots = static_cast<uint32_t>(FewestSlots(stages)),
+      .rows_max = static_cast<uint32_t>(full.rows_max),
+      .columns = static_cast<uint32_t>(hidden_size),
+      .positions_max = static_cast<uint32_t>(context),
+      .vocab_size = static_cast<uint32_t>(vocab_size),
+      .ops_max = static_cast<uint32_t>(full.ops_max)};
 }
 
 int64_t DefaultMicrobatches(int64_t num_stages, bool hops_exposed) {

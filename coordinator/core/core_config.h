@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "transport/frame.h"
 
 namespace millrace::coordinator {
 
@@ -56,6 +57,11 @@ struct CoreConfig {
 
   // kInvalidArgument names the field that is out of range.
   [[nodiscard]] absl::Status Validate() const;
+  // The same with every 0 that stands for a default replaced. Valid only.
+  [[nodiscard]] CoreConfig WithDefaults() const;
+  // What frames of such a pipeline may hold; `hidden_size` columns.
+  [[nodiscard]] transport::FrameLimits LimitsOfFrames(
+      int64_t hidden_size) const;
 };
 
 // Micro-batches that fill a pipeline of `num_stages` equal stages: one for

@@ -13,10 +13,10 @@ using transport::Frame;
 using transport::Result;
 
 PipelineCore::PipelineCore(const CoreConfig& config)
-    : config_(config),
-      ledger_(config),
-      waiting_(config.queue),
-      scheduler_(config),
+    : config_(config.WithDefaults()),
+      ledger_(config_),
+      waiting_(config_.queue),
+      scheduler_(config_),
       by_slot_(static_cast<size_t>(ledger_.slots())),
       not_ready_reason_("no stage is connected yet") {
   for (size_t slot = by_slot_.size(); slot-- > 0;) {

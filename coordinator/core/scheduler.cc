@@ -76,12 +76,10 @@ transport::OpenSequence OpenOf(const Sequence& sequence) {
 Scheduler::Scheduler(const CoreConfig& config)
     : num_stages_(static_cast<int64_t>(config.stages.size())),
       chunk_(config.chunk),
-      rows_max_(config.rows_max > 0 ? config.rows_max : config.chunk + 256),
+      rows_max_(config.rows_max),
       ops_max_(config.ops_max),
       fixed_cost_rows_(config.fixed_cost_rows),
-      microbatches_(static_cast<size_t>(
-          config.microbatches > 0 ? config.microbatches
-                                  : DefaultMicrobatches(num_stages_, true))) {}
+      microbatches_(static_cast<size_t>(config.microbatches)) {}
 
 void Scheduler::AddPrefill(Sequence* sequence) { prefill_.push_back(sequence); }
 
@@ -245,8 +243,8 @@ void Scheduler::AddPrefillRows(MicroBatch& microbatch, int64_t rows_max,
     return;
   }
   // Half of the operations at most are opens, so that closes are not held up.
-  const int64_t opens = ops_max_ > 0 ? ops_max_ / 2 : INT64_MAX;
-  SharePrefill(std::min(PieceRows(), rows_max), opens, EndsMax(microbatch));
+  SharePrefill(std::min(PieceRows(), rows_max), ops_max_ / 2,
+               EndsMax(microbatch));
   prefill_next_.clear();
   for (size_t i = 0; i < prefill_.size(); ++i) {
     if (shares_[i] == 0) {
@@ -313,10 +311,9 @@ void Scheduler::AddPromptRows(Sequence& sequence, int64_t count,
 }
 
 void Scheduler::AddCloses(MicroBatch& microbatch, Frame& frame) {
-  int64_t room = static_cast<int64_t>(closing_.size());
-  if (ops_max_ > 0) {
-    room = std::min(room, ops_max_ - static_cast<int64_t>(frame.ops.size()));
-  }
+  const int64_t room =
+      std::min(static_cast<int64_t>(closing_.size()),
+               ops_max_ - static_cast<int64_t>(frame.ops.size()));
   const auto end = closing_.begin() + room;
   for (auto closing = closing_.begin(); closing != end; ++closing) {
     frame.ops.emplace_back(transport::CloseSequence{.slot = closing->slot});

@@ -41,7 +41,7 @@ class Scheduler {
     std::vector<Closing> closing;    // by the frame under way
   };
 
-  // `config` has been validated.
+  // `config` has been validated and has its defaults.
   explicit Scheduler(const CoreConfig& config);
 
   // An admitted sequence, which must stay in place until Remove or Reset.
