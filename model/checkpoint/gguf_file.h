@@ -62,8 +62,13 @@ class GgufFile {
   };
   static absl::StatusOr<std::unique_ptr<GgufFile>> Open(
       const std::string& path, Extent extent = Extent::kWhole);
+  // From a file that is open; it is not needed afterwards.
+  static absl::StatusOr<std::unique_ptr<GgufFile>> Parse(
+      const RandomAccessFile& file, Extent extent = Extent::kWhole);
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  // Where the metadata and the tensor table end.
+  [[nodiscard]] int64_t header_bytes() const { return header_bytes_; }
   // In the order of the file; empty for kMetadata.
   [[nodiscard]] const std::vector<GgufTensor>& tensors() const {
     return tensors_;
@@ -111,6 +116,7 @@ class GgufFile {
   GgufFile() = default;
 
   std::string path_;
+  int64_t header_bytes_ = 0;
   absl::flat_hash_map<std::string, GgufValue> values_;
   std::vector<GgufTensor> tensors_;
   absl::flat_hash_map<std::string, size_t> tensor_index_;

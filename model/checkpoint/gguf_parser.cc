@@ -79,12 +79,14 @@ class GgufParser {
     for (uint64_t i = 0; i < num_keys_; ++i) {
       MILLRACE_RETURN_IF_ERROR(ReadKey(i));
     }
+    out_.header_bytes_ = cursor_.position();
     if (extent == GgufFile::Extent::kMetadata) {
       return absl::OkStatus();
     }
     for (uint64_t i = 0; i < num_tensors_; ++i) {
       MILLRACE_RETURN_IF_ERROR(ReadTensor(i));
     }
+    out_.header_bytes_ = cursor_.position();
     return PlaceTensors();
   }
 
@@ -326,13 +328,18 @@ absl::Status GgufParser::PlaceTensors() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<GgufFile>> GgufFile::Parse(
+    const RandomAccessFile& file, Extent extent) {
+  std::unique_ptr<GgufFile> out(new GgufFile());
+  out->path_ = file.path();
+  MILLRACE_RETURN_IF_ERROR(GgufParser(file, *out).Parse(extent));
+  return out;
+}
+
 absl::StatusOr<std::unique_ptr<GgufFile>> GgufFile::Open(
     const std::string& path, Extent extent) {
   MILLRACE_ASSIGN_OR_RETURN(const auto file, RandomAccessFile::Open(path));
-  std::unique_ptr<GgufFile> out(new GgufFile());
-  out->path_ = path;
-  MILLRACE_RETURN_IF_ERROR(GgufParser(*file, *out).Parse(extent));
-  return out;
+  return Parse(*file, extent);
 }
 
 }  // namespace millrace::model

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "model/checkpoint/decoder_config.h"
+
+namespace millrace::model {
+
+// Sizes and switches from config.json. Families: llama, mistral, smollm3,
+// qwen2, qwen3, qwen3_moe; others, and quantised checkpoints, are refused by
+// name. `path` is that of the file.
+absl::StatusOr<DecoderConfig> ReadHfConfig(const JsonObject& config,
+                                           const std::string& path);
+
+// The weight format that `torch_dtype` (or `dtype`) names, BF16 where it names
+// none.
+absl::StatusOr<kernels::WeightFormat> ReadHfWeightFormat(
+    const JsonObject& config);
+
+}  // namespace millrace::model
