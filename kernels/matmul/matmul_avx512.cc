@@ -1,8 +1,49 @@
+#include "kernels/matmul/matmul_avx512.h"
+
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/matmul_versions.h"
 
 namespace millrace::kernels {
 
-void AddAvx512MatMul(KernelTable& table) { (void)table; }
+#if defined(__x86_64__)
+
+namespace {
+
+void AddFormat(KernelTable& table, WeightFormat format,
+               const MatMulPair& versions) {
+  const int index = static_cast<int>(format);
+  table.matmul[static_cast<int>(ComputeMode::kFast)][index] = versions.fast;
+  table.matmul[static_cast<int>(ComputeMode::kExact)][index] = versions.exact;
+}
+
+bool HostHasPairedDot() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+}  // namespace
+
+void AddAvx512MatMul(KernelTable& table) {
+  AddFormat(table, WeightFormat::kF32, kMatMulAvx512F32);
+  AddFormat(table, WeightFormat::kF16, kMatMulAvx512F16);
+  AddFormat(table, WeightFormat::kBf16, kMatMulAvx512Bf16);
+  AddFormat(table, WeightFormat::kQ4_0, kMatMulAvx512Q40);
+  AddFormat(table, WeightFormat::kQ4_1, kMatMulAvx512Q41);
+  AddFormat(table, WeightFormat::kQ5_0, kMatMulAvx512Q50);
+  AddFormat(table, WeightFormat::kQ5_1, kMatMulAvx512Q51);
+  AddFormat(table, WeightFormat::kQ8_0, kMatMulAvx512Q80);
+  AddFormat(table, WeightFormat::kQ4_K, kMatMulAvx512Q4K);
+  AddFormat(table, WeightFormat::kQ5_K, kMatMulAvx512Q5K);
+  AddFormat(table, WeightFormat::kQ6_K, kMatMulAvx512Q6K);
+  if (HostHasPairedDot() && PairedDotIsTwoFusedSteps()) {
+    table.matmul[static_cast<int>(ComputeMode::kFast)]
+                [static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
+  }
+  table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
+      PackInt8Avx512;
+}
+
+#else
+
+void AddAvx512MatMul(KernelTable&) {}
+
+#endif
 
 }  // namespace millrace::kernels

@@ -92,14 +92,18 @@ void PackF32Scalar(const PackActivationsArgs& args, int64_t panel_begin,
     const int64_t begin = PanelBegin(args.num_tokens, panel);
     const int64_t tokens = PanelBegin(args.num_tokens, panel + 1) - begin;
     std::byte* to = args.packed + begin * args.cols * 4;
+    if (tokens == 1) {
+      std::memcpy(to, RowOf(args, begin), static_cast<size_t>(args.cols) * 4);
+      continue;
+    }
+    const float* rows[kMaxPanelTokens];
     for (int64_t t = 0; t < tokens; ++t) {
-      const float* x = RowOf(args, begin + t);
-      if (tokens == 1) {
-        std::memcpy(to, x, static_cast<size_t>(args.cols) * 4);
-        continue;
-      }
-      for (int64_t k = 0; k < args.cols; ++k) {
-        StoreBytes(x[k], to + (k * tokens + t) * 4);
+      rows[t] = RowOf(args, begin + t);
+    }
+    for (int64_t k = 0; k < args.cols; ++k) {
+      for (int64_t t = 0; t < tokens; ++t) {
+        StoreBytes(rows[t][k], to);
+        to += 4;
       }
     }
   }

@@ -1,0 +1,248 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/matmul/activation_record.h"
+#include "kernels/matmul/avx512_format.h"
+#include "kernels/matmul/panel_choice.h"
+#include "kernels/matmul/tile_walk.h"
+
+// Products of quantised tiles with AVX-512 and its byte dot instruction.
+namespace millrace::kernels {
+namespace {
+
+constexpr int64_t kRecordStep = sizeof(ActivationRecord);
+
+inline int32_t LoadInt(const std::byte* from) {
+  int32_t value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+inline float LoadFloat(const std::byte* from) {
+  float value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+inline __m512i DotQuad(__m512i sum, __m512i codes, const std::byte* record,
+                       int quad) {
+  return _mm512_dpbusd_epi32(sum, codes,
+                             _mm512_set1_epi32(LoadInt(record + 4 * quad)));
+}
+
+// Where a sum of unsigned codes starts so that it ends as that of values.
+template <int kZero, int kShift>
+inline __m512i StartSum(int32_t m) {
+  return kZero == 0 ? _mm512_setzero_si512()
+                    : _mm512_slli_epi32(_mm512_set1_epi32(m), kShift);
+}
+
+// Integer sums of one token: of a group, or of its halves; a lone token has two
+// chains in any case, so that dots do not wait for each other.
+struct Dots512 {
+  __m512i first;
+  __m512i second;
+};
+
+template <WeightFormat kFormat>
+constexpr bool HasHalves() {
+  return LayoutOf(kFormat).rule == ProductRule::kTwoHalves;
+}
+
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline Dots512 StartDots(
+    const std::byte* record) {
+  using Reader = Reader512<kFormat>;
+  const int32_t m = LoadInt(record + 40);
+  if constexpr (HasHalves<kFormat>()) {
+    const int32_t m1 = LoadInt(record + 44);
+    return {StartSum<Reader::kZero, Reader::kZeroShift>(m - m1),
+            StartSum<Reader::kZero, Reader::kZeroShift>(m1)};
+  }
+  return {StartSum<Reader::kZero, Reader::kZeroShift>(m),
+          _mm512_setzero_si512()};
+}
+
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline __m512 ValueOf(const Dots512& dots,
+                                                     bool split,
+                                                     const Scales512& scales,
+                                                     const std::byte* record) {
+  constexpr ProductRule kRule = LayoutOf(kFormat).rule;
+  if constexpr (kRule == ProductRule::kTwoHalves) {
+    const __m512 low = _mm512_mul_ps(scales.w0, _mm512_cvtepi32_ps(dots.first));
+    return _mm512_fmadd_ps(scales.w1, _mm512_cvtepi32_ps(dots.second), low);
+  }
+  const __m512 whole = _mm512_cvtepi32_ps(
+      split ? _mm512_add_epi32(dots.first, dots.second) : dots.first);
+  if constexpr (kRule == ProductRule::kOneScale) {
+    return _mm512_mul_ps(scales.w0, whole);
+  } else {
+    const __m512 m = _mm512_set1_ps(LoadFloat(record + 36));
+    return _mm512_fmadd_ps(scales.w0, whole, _mm512_mul_ps(scales.wm, m));
+  }
+}
+
+// Adds one group to the sums of kTokens (at most four) tokens side by side: one
+// after the other, the scheduler would see only dots that wait for each other.
+template <WeightFormat kFormat, int kTokens>
+__attribute__((always_inline)) inline void AddSlice(const Codes512& codes,
+                                                    const Scales512& scales,
+                                                    const std::byte* records,
+                                                    __m512* acc) {
+  constexpr bool kSplit = HasHalves<kFormat>() || kTokens == 1;
+  Dots512 dots[kTokens];
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) {
+    dots[t] = StartDots<kFormat>(records + t * kRecordStep);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kNumQuads; ++i) {
+#pragma GCC unroll 4
+    for (int t = 0; t < kTokens; ++t) {
+      __m512i& sum =
+          kSplit && i >= kNumQuads / 2 ? dots[t].second : dots[t].first;
+      sum = DotQuad(sum, codes.quad[i], records + t * kRecordStep, i);
+    }
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) {
+    const std::byte* record = records + t * kRecordStep;
+    const __m512 v = ValueOf<kFormat>(dots[t], kSplit, scales, record);
+    acc[t] = _mm512_fmadd_ps(v, _mm512_set1_ps(LoadFloat(record + 32)), acc[t]);
+  }
+}
+
+template <WeightFormat kFormat, int kTokens>
+__attribute__((always_inline)) inline void AddGroup(const Codes512& codes,
+                                                    const Scales512& scales,
+                                                    const std::byte* records,
+                                                    __m512* acc) {
+  if constexpr (kTokens <= 4) {
+    AddSlice<kFormat, kTokens>(codes, scales, records, acc);
+  } else {
+    AddSlice<kFormat, 4>(codes, scales, records, acc);
+    AddGroup<kFormat, kTokens - 4>(codes, scales, records + 4 * kRecordStep,
+                                   acc + 4);
+  }
+}
+
+template <int kTokens>
+__attribute__((always_inline)) inline void ClearSums(__m512* acc) {
+#pragma GCC unroll 16
+  for (int t = 0; t < kTokens; ++t) {
+    acc[t] = _mm512_setzero_ps();
+  }
+}
+
+template <int kTokens>
+__attribute__((always_inline)) inline void KeepSums(const __m512* acc,
+                                                    float* sums) {
+#pragma GCC unroll 16
+  for (int t = 0; t < kTokens; ++t) {
+    _mm512_store_ps(sums + t * kTileRows, acc[t]);
+  }
+}
+
+template <WeightFormat kFormat, int kTokens>
+void FastPanel(const PanelArgs& args) {
+  __m512 acc[kTokens];
+  ClearSums<kTokens>(acc);
+  const std::byte* records = args.panel;
+  const int64_t step = args.tokens * kRecordStep;
+  ForEachGroup<kFormat>(
+      args.tile, args.cols,
+      [&](const Codes512& codes, const Scales512& scales, int64_t)
+          __attribute__((always_inline)) {
+            AddGroup<kFormat, kTokens>(codes, scales, records, acc);
+            records += step;
+          });
+  KeepSums<kTokens>(acc, args.sums);
+}
+
+// Four columns of a quad as f32, times f32 activations.
+template <WeightFormat kFormat, int kTokens>
+__attribute__((always_inline)) inline void AddColumns(const Codes512& codes,
+                                                      const Scales512& scales,
+                                                      const float* x,
+                                                      int64_t tokens,
+                                                      __m512* acc) {
+  using Reader = Reader512<kFormat>;
+  constexpr ProductRule kRule = Reader::kLayout.rule;
+  const __m512i byte = _mm512_set1_epi32(255);
+  const __m512i zero = _mm512_set1_epi32(Reader::kZero);
+#pragma GCC unroll 8
+  for (int k = 0; k < kGroup; ++k) {
+    const __m512i code = _mm512_and_si512(
+        _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte);
+    const __m512 value = _mm512_cvtepi32_ps(_mm512_sub_epi32(code, zero));
+    __m512 w;
+    if constexpr (kRule == ProductRule::kScaleAndMinimum) {
+      w = _mm512_fmsub_ps(scales.w0, value, scales.wm);
+    } else if constexpr (kRule == ProductRule::kTwoHalves) {
+      w = _mm512_mul_ps(k < kGroup / 2 ? scales.w0 : scales.w1, value);
+    } else {
+      w = _mm512_mul_ps(scales.w0, value);
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < kTokens; ++t) {
+      acc[t] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[t]), acc[t]);
+    }
+    x += tokens;
+  }
+}
+
+template <WeightFormat kFormat, int kTokens>
+void ExactPanel(const PanelArgs& args) {
+  __m512 acc[kTokens];
+  ClearSums<kTokens>(acc);
+  const float* x =
+      static_cast<const float*>(static_cast<const void*>(args.panel));
+  ForEachGroup<kFormat>(
+      args.tile, args.cols,
+      [&](const Codes512& codes, const Scales512& scales, int64_t g)
+          __attribute__((always_inline)) {
+            AddColumns<kFormat, kTokens>(
+                codes, scales, x + g * kGroup * args.tokens, args.tokens, acc);
+          });
+  KeepSums<kTokens>(acc, args.sums);
+}
+
+template <WeightFormat kWeights>
+struct FastKernel {
+  static constexpr WeightFormat kFormat = kWeights;
+  static constexpr ActivationForm kForm = ActivationForm::kInt8;
+  template <int kTokens>
+  struct Panel {
+    static void Run(const PanelArgs& args) {
+      FastPanel<kWeights, kTokens>(args);
+    }
+  };
+  static int SideTiles(int64_t) { return 1; }
+  static PanelFn Choose(int64_t tokens, int) {
+    return ChoosePanel<Panel>(tokens);
+  }
+};
+
+template <WeightFormat kWeights>
+struct ExactKernel {
+  static constexpr WeightFormat kFormat = kWeights;
+  static constexpr ActivationForm kForm = ActivationForm::kF32;
+  template <int kTokens>
+  struct Panel {
+    static void Run(const PanelArgs& args) {
+      ExactPanel<kWeights, kTokens>(args);
+    }
+  };
+  static int SideTiles(int64_t) { return 1; }
+  static PanelFn Choose(int64_t tokens, int) {
+    return ChoosePanel<Panel>(tokens);
+  }
+};
+
+}  // namespace
+}  // namespace millrace::kernels

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kernels/matmul/matmul.h"
+
+namespace millrace::kernels {
+
+// The two modes of one format, each compiled in a file of its own.
+struct MatMulPair {
+  MatMulFn fast;
+  MatMulFn exact;
+};
+
+extern const MatMulPair kMatMulAvx512F32;
+extern const MatMulPair kMatMulAvx512F16;
+extern const MatMulPair kMatMulAvx512Bf16;
+extern const MatMulPair kMatMulAvx512Q40;
+extern const MatMulPair kMatMulAvx512Q41;
+extern const MatMulPair kMatMulAvx512Q50;
+extern const MatMulPair kMatMulAvx512Q51;
+extern const MatMulPair kMatMulAvx512Q80;
+extern const MatMulPair kMatMulAvx512Q4K;
+extern const MatMulPair kMatMulAvx512Q5K;
+extern const MatMulPair kMatMulAvx512Q6K;
+
+// BF16 weights in fast mode by the paired dot instruction. Only where the
+// processor has it and PairedDotIsTwoFusedSteps().
+void MatMulAvx512Bf16Pairs(const MatMulArgs& args, int64_t tile_begin,
+                           int64_t tile_end);
+bool PairedDotIsTwoFusedSteps();
+
+void PackInt8Avx512(const PackActivationsArgs& args, int64_t panel_begin,
+                    int64_t panel_end);
+
+}  // namespace millrace::kernels

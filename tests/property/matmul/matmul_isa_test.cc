@@ -1,0 +1,218 @@
+// Every version of a product and of packing equals the scalar one bit for bit;
+// provoked over generated shapes (1 to 40 tokens, odd group counts, absent
+// rows, row lists, parts of the tiles) and numbers of every kind: ordinary,
+// subnormal, huge, zero, infinite and NaN, and ties of rounding.
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "gtest/gtest.h"
+#include "kernels/kernel_table.h"
+#include "kernels/matmul/activation_record.h"
+#include "kernels/quant/tile.h"
+#include "tests/unit/kernels/matmul_case.h"
+
+namespace millrace::kernels {
+namespace {
+
+constexpr uint32_t kSeed = 4001;
+
+using Parameter = std::tuple<Isa, ComputeMode, int>;
+
+std::string ParameterName(const testing::TestParamInfo<Parameter>& info) {
+  const auto [isa, mode, format] = info.param;
+  return std::string(IsaName(isa)) +
+         (mode == ComputeMode::kFast ? "_fast_" : "_exact_") +
+         kWeightFormatTraits[static_cast<size_t>(format)].name;
+}
+
+// A NaN equals a NaN of any payload and sign.
+bool SameBits(float a, float b) {
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
+
+class MatMulIsaTest : public testing::TestWithParam<Parameter> {
+ protected:
+  void SetUp() override {
+    const auto [isa, mode, format] = GetParam();
+    if (!HostSupports(isa)) {
+      GTEST_SKIP() << "this processor has no " << IsaName(isa);
+    }
+    scalar_ = BuildKernelTable(Isa::kScalar);
+    version_ = BuildKernelTable(isa);
+    mode_ = mode;
+    format_ = static_cast<WeightFormat>(format);
+  }
+
+  MatMulShape RandomShape(int64_t tokens, std::mt19937& random) const {
+    const int64_t elements = TraitsOf(format_).block_elements;
+    int64_t cols = 0;
+    if (elements == 1) {
+      cols = 1 + random() % 150;
+    } else if (elements == 32) {
+      cols = 32 * (1 + random() % 9);
+    } else {
+      cols = 256 * (1 + random() % 3);
+    }
+    const int64_t rows = 1 + random() % 100;
+    return {format_, rows, cols, tokens, random() % 4 == 0};
+  }
+
+  void ExpectEqual(const MatMulCase& product) const {
+    const std::vector<float> want = RunMatMul(scalar_, mode_, product);
+    const std::vector<float> got = RunMatMul(version_, mode_, product);
+    for (size_t i = 0; i < want.size(); ++i) {
+      const size_t stride = static_cast<size_t>(product.shape.rows + 3);
+      ASSERT_TRUE(SameBits(got[i], want[i]))
+          << Describe(product.shape) << ": token " << i / stride << " row "
+          << i % stride << " is " << got[i] << ", scalar " << want[i];
+    }
+  }
+
+  KernelTable scalar_;
+  KernelTable version_;
+  ComputeMode mode_ = ComputeMode::kFast;
+  WeightFormat format_ = WeightFormat::kF32;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MatMulIsaTest,
+    testing::Combine(testing::Values(Isa::kAvx2, Isa::kAvx512),
+                     testing::Values(ComputeMode::kFast, ComputeMode::kExact),
+                     testing::Range(0, kNumWeightFormats)),
+    ParameterName);
+
+TEST_P(MatMulIsaTest, EqualsScalarForOrdinaryNumbers) {
+  std::mt19937 random(kSeed);
+  for (int64_t tokens = 1; tokens <= 40; ++tokens) {
+    ExpectEqual(MatMulCase(RandomShape(tokens, random), Spread::kOrdinary,
+                           Spread::kOrdinary, random));
+    if (HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+TEST_P(MatMulIsaTest, EqualsScalarForNumbersOfEveryKind) {
+  std::mt19937 random(kSeed + 1);
+  constexpr Spread kSpreads[] = {Spread::kOrdinary, Spread::kFinite,
+                                 Spread::kAny};
+  for (const Spread weights : kSpreads) {
+    for (const Spread activations : kSpreads) {
+      for (const int64_t tokens : {1, 2, 3, 4, 7, 11, 16, 17, 33}) {
+        ExpectEqual(MatMulCase(RandomShape(tokens, random), weights,
+                               activations, random));
+        if (HasFatalFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+// The largest sums of each format: extreme codes against +-127 everywhere.
+TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
+  std::mt19937 random(kSeed + 2);
+  const int64_t elements = TraitsOf(format_).block_elements;
+  if (elements == 1) {
+    return;  // no integers in these
+  }
+  for (const uint8_t codes : {0x00, 0x7f, 0x80, 0xff}) {
+    for (const float sign : {-1.0f, 1.0f}) {
+      for (const int64_t tokens : {1, 2, 5}) {
+        const MatMulShape shape = {format_, 16, 3 * elements, tokens, false};
+        MatMulCase product(shape, Spread::kOrdinary, Spread::kOrdinary, random);
+        for (float& x : product.x) {
+          x = 127 * sign;
+        }
+        const int64_t row_bytes = StoredRowBytes(format_, shape.cols);
+        std::vector<std::byte> row =
+            RandomRow(format_, shape.cols, Spread::kOrdinary, random);
+        const int64_t block = TraitsOf(format_).block_bytes;
+        for (int64_t i = 0; i < row_bytes; ++i) {
+          const bool scale =
+              format_ == WeightFormat::kQ6_K ? i % block >= 208 : i % block < 4;
+          // The first codes of the small formats stay random.
+          row[static_cast<size_t>(i)] =
+              scale ? row[static_cast<size_t>(i)] : std::byte{codes};
+        }
+        PackTile(format_, row.data(), 0, 16, shape.cols, product.tiles.data());
+        ExpectEqual(product);
+        if (HasFatalFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+// What an int8 record holds, with NaN as a class.
+void ExpectSameRecord(const std::byte* got, const std::byte* want,
+                      int64_t index) {
+  ActivationRecord a;
+  ActivationRecord b;
+  std::memcpy(&a, got, sizeof(a));
+  std::memcpy(&b, want, sizeof(b));
+  ASSERT_EQ(std::memcmp(a.q, b.q, sizeof(a.q)), 0) << "record " << index;
+  ASSERT_TRUE(SameBits(a.d, b.d)) << "record " << index;
+  ASSERT_TRUE(SameBits(a.m_float, b.m_float)) << "record " << index;
+  ASSERT_EQ(a.m, b.m) << "record " << index;
+  ASSERT_EQ(a.m1, b.m1) << "record " << index;
+}
+
+class PackIsaTest : public testing::TestWithParam<Isa> {};
+
+INSTANTIATE_TEST_SUITE_P(All, PackIsaTest,
+                         testing::Values(Isa::kAvx2, Isa::kAvx512),
+                         [](const testing::TestParamInfo<Isa>& info) {
+                           return std::string(IsaName(info.param));
+                         });
+
+TEST_P(PackIsaTest, EqualsScalarInEveryForm) {
+  if (!HostSupports(GetParam())) {
+    GTEST_SKIP() << "this processor has no " << IsaName(GetParam());
+  }
+  std::mt19937 random(kSeed + 3);
+  const KernelTable scalar = BuildKernelTable(Isa::kScalar);
+  const KernelTable version = BuildKernelTable(GetParam());
+  for (int trial = 0; trial < 300; ++trial) {
+    const int64_t tokens = 1 + random() % 40;
+    const int64_t cols = 1 + random() % 200;
+    std::vector<float> x(static_cast<size_t>(tokens * cols));
+    const Spread spread = static_cast<Spread>(trial % 3);
+    for (float& value : x) {
+      // Halves of 1/127 of the largest are ties of rounding.
+      value = trial % 4 == 0 ? static_cast<float>(random() % 255) / 2
+                             : RandomFloat(spread, random);
+    }
+    for (int form = 0; form < kNumActivationForms; ++form) {
+      const int64_t bytes = PackedActivationBytes(
+          static_cast<ActivationForm>(form), tokens, cols);
+      AlignedBytes want(bytes);
+      AlignedBytes got(bytes);
+      PackActivationsArgs args = {x.data(), cols, nullptr,
+                                  tokens,   cols, want.data()};
+      scalar.pack_activations[form](args, 0, NumPanels(tokens));
+      args.packed = got.data();
+      version.pack_activations[form](args, 0, NumPanels(tokens));
+      const int64_t used =
+          tokens * PackedTokenBytes(static_cast<ActivationForm>(form), cols);
+      if (static_cast<ActivationForm>(form) != ActivationForm::kInt8) {
+        ASSERT_EQ(
+            std::memcmp(want.data(), got.data(), static_cast<size_t>(used)), 0);
+        continue;
+      }
+      constexpr int64_t kBytes = sizeof(ActivationRecord);
+      for (int64_t at = 0; at < used; at += kBytes) {
+        ExpectSameRecord(got.data() + at, want.data() + at, at / kBytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::kernels
