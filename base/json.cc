@@ -53,6 +53,7 @@ class RepeatedKeyFinder {
   bool on_key(json::string_view part, std::size_t, json::error_code& error) {
     key_.append(part.data(), part.size());
     if (!open_.back().insert(key_).second) {
+      repeated_ = true;
       error = json::error::syntax;
       return false;
     }
@@ -78,11 +79,15 @@ class RepeatedKeyFinder {
   bool on_comment_part(json::string_view, json::error_code&) { return true; }
   bool on_comment(json::string_view, json::error_code&) { return true; }
 
-  [[nodiscard]] const std::string& key() const { return key_; }
+  // The key that was given twice; null when parsing did not end for that.
+  [[nodiscard]] const std::string* repeated_key() const {
+    return repeated_ ? &key_ : nullptr;
+  }
 
  private:
   std::vector<absl::flat_hash_set<std::string>> open_;
   std::string key_;
+  bool repeated_ = false;
 };
 
 std::string KindName(const Json& value) {
@@ -121,10 +126,11 @@ absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view object,
     json::basic_parser<RepeatedKeyFinder> finder(options);
     const std::size_t used =
         finder.write_some(false, text.data(), text.size(), error);
-    if (error && !finder.handler().key().empty()) {
-      return InputError(object,
-                        absl::StrCat("key '", Printable(finder.handler().key()),
-                                     "' is given twice near byte ", used));
+    if (finder.handler().repeated_key() != nullptr) {
+      return InputError(
+          object,
+          absl::StrCat("key '", Printable(*finder.handler().repeated_key()),
+                       "' is given twice near byte ", used));
     }
   }
   error.clear();

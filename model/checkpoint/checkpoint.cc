@@ -145,6 +145,7 @@ absl::StatusOr<Parts> OpenFolder(const std::string& folder) {
   MILLRACE_ASSIGN_OR_RETURN(parts.weights, OpenSafetensorsFolder(folder));
   MILLRACE_ASSIGN_OR_RETURN(parts.spec,
                             BuildDecoder(decoder, parts.weights.tensors));
+  MILLRACE_RETURN_IF_ERROR(parts.weights.gap);
   MILLRACE_ASSIGN_OR_RETURN(HfText text,
                             ReadHfText(folder, config, parts.spec.vocab_size));
   parts.spec.stop_tokens = std::move(text.stop_tokens);

@@ -99,7 +99,8 @@ class HeaderReader {
   absl::StatusOr<std::string> ReadText();
   absl::StatusOr<StoredTensor> ReadEntry(const std::string& name,
                                          const Json& value);
-  absl::Status CheckLayout() const;
+  absl::Status CheckOverlaps() const;
+  absl::Status FindGap() const;
   [[nodiscard]] absl::Status ErrorAt(absl::string_view tensor,
                                      absl::string_view what) const {
     return InputError(Printable(file_.path(), 512),
@@ -192,10 +193,8 @@ absl::StatusOr<StoredTensor> HeaderReader::ReadEntry(const std::string& name,
 }
 
 // Tensors are sorted by offset.
-absl::Status HeaderReader::CheckLayout() const {
+absl::Status HeaderReader::CheckOverlaps() const {
   const auto& tensors = out_.tensors;
-  // Overlaps first: where one tensor is moved onto another, the gap it leaves
-  // would blame a third.
   for (size_t i = 1; i < tensors.size(); ++i) {
     if (tensors[i - 1].offset + tensors[i - 1].bytes > tensors[i].offset) {
       return ErrorAt(tensors[i].name,
@@ -203,8 +202,12 @@ absl::Status HeaderReader::CheckLayout() const {
                                   Printable(tensors[i - 1].name), "'"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status HeaderReader::FindGap() const {
   int64_t at = out_.header_bytes;
-  for (const StoredTensor& tensor : tensors) {
+  for (const StoredTensor& tensor : out_.tensors) {
     if (tensor.offset != at) {
       return ErrorAt(tensor.name,
                      absl::StrCat("begins ", tensor.offset - at,
@@ -245,7 +248,8 @@ absl::StatusOr<SafetensorsHeader> HeaderReader::Read() {
               return a.offset != b.offset ? a.offset < b.offset
                                           : a.bytes < b.bytes;
             });
-  MILLRACE_RETURN_IF_ERROR(CheckLayout());
+  MILLRACE_RETURN_IF_ERROR(CheckOverlaps());
+  out_.gap = FindGap();
   return std::move(out_);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "model/checkpoint/stored_tensors.h"
@@ -10,13 +11,16 @@
 namespace millrace::model {
 
 struct SafetensorsHeader {
-  int64_t header_bytes = 0;  // where the tensor bytes begin
-  // By offset; file_index is 0. Together they fill the rest of the file.
-  std::vector<StoredTensor> tensors;
+  int64_t header_bytes = 0;           // where the tensor bytes begin
+  std::vector<StoredTensor> tensors;  // by offset; file_index is 0
+  // OK where the tensors fill the rest of the file, as they must. A gap is an
+  // error only after the tensors have been looked for: the one that is missing
+  // says more.
+  absl::Status gap;
 };
 
 // Reads and checks the header of one safetensors file: lengths, types, shapes,
-// and that the tensors fill the data section without gap or overlap. InputError
+// and that the tensors lie in the data section without overlap. InputError
 // naming the file and the tensor, or "header".
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(
     const RandomAccessFile& file);

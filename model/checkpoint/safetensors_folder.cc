@@ -82,6 +82,7 @@ absl::Status AddFile(const std::string& folder, const std::string& name,
   MILLRACE_ASSIGN_OR_RETURN(auto file, RandomAccessFile::Open(path));
   MILLRACE_ASSIGN_OR_RETURN(SafetensorsHeader header,
                             ReadSafetensorsHeader(*file));
+  out.gap.Update(header.gap);
   const int32_t index = out.tensors.AddFile(path);
   out.files.push_back(std::move(file));
   out.header_bytes.push_back(header.header_bytes);

@@ -77,6 +77,9 @@ struct WeightFiles {
   // Bytes at the front of each that are header, not tensors.
   std::vector<int64_t> header_bytes;
   StoredTensors tensors;
+  // Bytes that belong to no tensor where the format forbids them; reported once
+  // all tensors of the model have been found.
+  absl::Status gap;
 };
 
 }  // namespace millrace::model

@@ -25,6 +25,8 @@ TEST(Json, RefusesWhatIsNotStrictJson) {
     EXPECT_FALSE(ParseJson(text, "x").ok()) << text;
   }
   EXPECT_FALSE(ParseJson(std::string(100, '['), "x").ok());
+  EXPECT_THAT(ParseJson("{\"cut\": 1, \"off", "x").status().message(),
+              HasSubstr("no valid JSON"));
 }
 
 TEST(Json, FieldsNameFileAndKey) {
