@@ -23,7 +23,4 @@ void AddScalarOps(KernelTable& table) {
   table.sampling.divide = scalar::Divide;
 }
 
-void AddAvx2Ops(KernelTable& table) { (void)table; }
-void AddAvx512Ops(KernelTable& table) { (void)table; }
-
 }  // namespace millrace::kernels

@@ -22,7 +22,7 @@ inline constexpr int64_t kSamplingBlock = 1024;
 
 // Passes over one row of n logits that are worth a vector version.
 struct SamplingKernels {
-  // Largest element; NaN when there is one in the row.
+  // Largest element, a zero as +0; NaN when there is one in the row.
   float (*row_max)(const float* x, int64_t n) = nullptr;
   // out[i] = exp(x[i] - max); blocks of kSamplingBlock summed by the reduction
   // of README.md into block_sums [ceil(n / 1024)] (f32). out may be null.

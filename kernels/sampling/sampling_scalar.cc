@@ -19,7 +19,8 @@ float RowMax(const float* x, int64_t n) {
     }
     max = x[i] > max ? x[i] : max;
   }
-  return max;
+  // A zero comes out as +0, whichever the row holds.
+  return max + 0.0f;
 }
 
 void ExpBlockSums(const float* x, float max, int64_t n, float* out,

@@ -16,7 +16,7 @@ namespace {
 using kernels::scalar::Exp;
 using kernels::scalar::Log;
 
-// The maximum, or NaN when there is one.
+// The maximum, a zero as +0, or NaN when there is one.
 float Maximum(const std::vector<float>& x) {
   float max = -std::numeric_limits<float>::infinity();
   for (const float value : x) {
@@ -25,7 +25,7 @@ float Maximum(const std::vector<float>& x) {
     }
     max = std::max(max, value);
   }
-  return max;
+  return max == 0 ? 0.0f : max;
 }
 
 // Sums of the blocks of 1024 ids, each in sixteen lanes.
