@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/notification.h"
 #include "transport/channel.h"
 #include "transport/inproc/inproc_channel.h"
 #include "transport/tcp/tcp_link.h"
@@ -166,7 +166,7 @@ TEST_P(ChannelContract, ManySmallFramesStayInOrder) {
   Ends ends = Make(64);
   std::atomic<int> received{0};
   std::atomic<int> wrong{0};
-  absl::Notification done;
+  Notification done;
   // Each arrival posts its buffer again, from the callback.
   std::function<void(std::unique_ptr<FrameBuffer>)> post =
       [&](std::unique_ptr<FrameBuffer> buffer) {
@@ -195,7 +195,7 @@ TEST_P(ChannelContract, ManySmallFramesStayInOrder) {
     }
     PostFilled(*ends.near, i % 60 + 1, i, sent);
   }
-  done.WaitForNotification();
+  done.Wait();
   EXPECT_EQ(wrong.load(), 0);
   Log ended;
   ends.near->Close(absl::CancelledError("over"));

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/notification.h"
 #include "transport/inproc/inproc_channel.h"
 
 namespace millrace::transport {
@@ -129,7 +129,7 @@ TEST(FrameLink, DamagedFrameEndsTheLinkByName) {
   auto receiver = MakeFrameReceiver(link.far, Options());
   auto buffer = link.near->NewBuffer();
   std::memset(buffer->bytes().data(), 0xAB, 100);
-  absl::Notification sent;
+  Notification sent;
   link.near->PostSend(
       std::move(buffer), 100,
       [&](absl::Status, std::unique_ptr<FrameBuffer>) { sent.Notify(); });
@@ -137,7 +137,7 @@ TEST(FrameLink, DamagedFrameEndsTheLinkByName) {
   const absl::Status status = receiver->Next(absl::Seconds(60), frame);
   EXPECT_TRUE(absl::IsDataLoss(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("magic"));
-  sent.WaitForNotification();
+  sent.Wait();
   // The other end learns of it.
   auto sender = MakeFrameSender(link.near, Options());
   while (sender->Send(FrameNumber(1)).ok()) {

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "base/crc32c.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/notification.h"
 #include "transport/byte_order.h"
 
 namespace millrace::transport {
@@ -74,13 +74,13 @@ RawPeer MakeRawPeer() {
 // What the next posted receive ends with.
 absl::Status ReceiveEnd(Channel& channel) {
   absl::Status end;
-  absl::Notification done;
+  Notification done;
   channel.PostReceive(channel.NewBuffer(), [&](absl::StatusOr<int64_t> bytes,
                                                std::unique_ptr<FrameBuffer>) {
     end = bytes.status();
     done.Notify();
   });
-  done.WaitForNotification();
+  done.Wait();
   return end;
 }
 
@@ -116,7 +116,7 @@ TEST(TcpLink, BytesOutOfProtocolEndTheChannelByName) {
 
 TEST(TcpLink, FrameWithoutACreditIsRefused) {
   RawPeer peer = MakeRawPeer();
-  absl::Notification done;
+  Notification done;
   absl::Status end;
   // Nothing is posted for receiving; the failure shows at a waiting send.
   peer.channel->PostSend(
@@ -126,7 +126,7 @@ TEST(TcpLink, FrameWithoutACreditIsRefused) {
         done.Notify();
       });
   RawSend(peer.socket, Record(1, 0, 4));
-  done.WaitForNotification();
+  done.Wait();
   EXPECT_THAT(std::string(end.message()), HasSubstr("without a credit"));
 }
 
@@ -145,7 +145,7 @@ TEST(TcpLink, DeadPeersAreNoticedAtEveryPoint) {
   for (size_t cut = 0; cut < frame.size(); cut += 7) {
     RawPeer peer = MakeRawPeer();
     RawSend(peer.socket, absl::MakeConstSpan(frame).subspan(0, cut));
-    absl::Notification done;
+    Notification done;
     absl::Status end;
     peer.channel->PostReceive(
         peer.channel->NewBuffer(),
@@ -154,7 +154,7 @@ TEST(TcpLink, DeadPeersAreNoticedAtEveryPoint) {
           done.Notify();
         });
     peer.socket.Reset();
-    done.WaitForNotification();
+    done.Wait();
     EXPECT_TRUE(absl::IsUnavailable(end)) << end;
   }
 }
