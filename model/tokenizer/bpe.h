@@ -25,7 +25,7 @@ class Bpe {
     bool ignore_merges = false;  // a whole word in the vocabulary is one token
     bool byte_fallback = false;  // unknown characters become tokens <0xNN>
     bool fuse_unknown = false;   // neighbouring unknown characters are one
-    std::optional<TokenId> unknown;
+    std::optional<TokenId> unknown{};
   };
   using Merges = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,4 +1,5 @@
 // Patterns of tokenizer.json files and the rules that match the same.
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_replace.h"
@@ -78,6 +79,7 @@ struct Known {
   PatternRules rules;
 };
 
+// Indexed by KnownPattern.
 constexpr Known kKnown[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+)"
      R"(|\s+(?!\S)|\s+)",
@@ -114,6 +116,9 @@ constexpr Known kKnown[] = {
     {R"(\p{N})", {.numbers_max = 1}},
 };
 
+static_assert(std::size(kKnown) ==
+              static_cast<size_t>(KnownPattern::kOneDigit) + 1);
+
 }  // namespace
 
 std::optional<PatternRules> FindRules(absl::string_view regex) {
@@ -128,6 +133,8 @@ std::optional<PatternRules> FindRules(absl::string_view regex) {
   return std::nullopt;
 }
 
-const PatternRules& Gpt2Rules() { return kKnown[0].rules; }
+const PatternRules& RulesOf(KnownPattern pattern) {
+  return kKnown[static_cast<size_t>(pattern)].rules;
+}
 
 }  // namespace millrace::model

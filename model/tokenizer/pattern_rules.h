@@ -51,7 +51,18 @@ size_t MatchRules(const PatternRules& rules, absl::string_view text, size_t at);
 // The rules equal to a regex as tokenizer.json files spell it.
 std::optional<PatternRules> FindRules(absl::string_view regex);
 
-// The pattern of GPT-2, which ByteLevel implies.
-const PatternRules& Gpt2Rules();
+// The patterns in use, named after the model that brought each.
+enum class KnownPattern {
+  kGpt2,  // also what ByteLevel implies
+  kLlama3,
+  kQwen2,
+  kQwen35,
+  kGpt4o,
+  kKimiK2,
+  kDeepSeekV3Words,  // the last of its three splits
+  kThreeDigits,
+  kOneDigit,
+};
+const PatternRules& RulesOf(KnownPattern pattern);
 
 }  // namespace millrace::model

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "model/tokenizer/byte_alphabet.h"
 
 namespace millrace::model {
 namespace {
@@ -31,7 +32,31 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(
   auto out = std::unique_ptr<PipelineTokenizer>(
       new PipelineTokenizer(std::move(parts), object));
   MILLRACE_RETURN_IF_ERROR(out->AddTokens());
+  out->CheckByteCharacters();
   return out;
+}
+
+// Text in the byte alphabet needs a token for each byte of it. Some
+// vocabularies in use lack controls and leads of planes that nothing is in;
+// such characters are dropped, as the reference does.
+void PipelineTokenizer::CheckByteCharacters() {
+  if (!parts_.pre_tokenizer.byte_level() || !parts_.encode_error.ok()) {
+    return;
+  }
+  for (int byte = 0; byte < 0xF0; ++byte) {
+    const bool needed = byte == '\n' || (byte >= 0x20 && byte != 0x7F &&
+                                         byte != 0xC0 && byte != 0xC1);
+    std::string character;
+    AppendAsAlphabet(std::string(1, static_cast<char>(byte)), &character);
+    if (needed && parts_.vocabulary->Id(character) < 0) {
+      parts_.encode_error =
+          InputError(object_,
+                     absl::StrCat("the vocabulary has no token for byte ", byte,
+                                  ", so text cannot be tokenized"),
+                     "send token ids");
+      return;
+    }
+  }
 }
 
 absl::Status PipelineTokenizer::AddTokens() {
@@ -56,7 +81,7 @@ absl::Status PipelineTokenizer::AddTokens() {
                               parts_.normalizer.Apply(std::move(content)));
     normalized_matcher_.Add(content.text(), token);
   }
-  const auto known = [this](TokenId id) { return id < size_; };
+  const auto known = [this](TokenId id) { return id >= 0 && id < size_; };
   const Surroundings& around = parts_.surroundings;
   if (!std::all_of(around.front.begin(), around.front.end(), known) ||
       !std::all_of(around.back.begin(), around.back.end(), known)) {

@@ -62,6 +62,7 @@ class PipelineTokenizer final : public Tokenizer {
   PipelineTokenizer(TokenizerParts parts, absl::string_view object);
 
   absl::Status AddTokens();
+  void CheckByteCharacters();
   // Null where the id has no token (a gap, or out of range).
   [[nodiscard]] const std::string* FindToken(TokenId id) const;
   absl::Status EncodeMarked(const MarkedText& text, Work* work) const;

@@ -126,7 +126,8 @@ void PreTokenizer::AddByteLevel(bool add_prefix_space, bool use_regex) {
     steps_.push_back({.kind = Kind::kPrefixSpace});
   }
   if (use_regex) {
-    AddSplit(RulesPattern(Gpt2Rules()), Behavior::kIsolated, false);
+    AddSplit(RulesPattern(RulesOf(KnownPattern::kGpt2)), Behavior::kIsolated,
+             false);
   }
   steps_.push_back({.kind = Kind::kAlphabet});
   byte_level_ = true;

@@ -68,7 +68,7 @@ absl::Status PreTokenizer::AddJson(const Json& value, absl::string_view file,
   if (type == "Digits") {
     MILLRACE_ASSIGN_OR_RETURN(const bool individual,
                               object.BoolOr("individual_digits", false));
-    AddSplit(RulesPattern({.numbers_max = 1}),
+    AddSplit(RulesPattern(RulesOf(KnownPattern::kOneDigit)),
              individual ? Behavior::kIsolated : Behavior::kContiguous, false);
     return absl::OkStatus();
   }

@@ -15,16 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/file.h"
 #include "gtest/gtest.h"
+#include "model/tokenizer/open.h"
 
 namespace millrace::model {
 namespace {
 
 std::unique_ptr<Tokenizer> Load(const std::string& path) {
-  const auto json = ReadFile(path, int64_t{1} << 30);
-  EXPECT_TRUE(json.ok()) << json.status();
-  auto tokenizer = Tokenizer::FromTokenizerJson(*json, path);
+  auto tokenizer = OpenTokenizer(path);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
@@ -55,6 +53,15 @@ TEST_P(SmallVocabulary, GivesTheReferenceIds) {
   const std::string base = absl::StrCat(MILLRACE_TEST_DATA_DIR, "/tokenizers/");
   Check(absl::StrCat(base, GetParam(), ".json"),
         absl::StrCat(base, GetParam(), ".jsonl"));
+}
+
+TEST_P(SmallVocabulary, GivesTheSameIdsFromGguf) {
+  const std::string base = absl::StrCat(MILLRACE_TEST_DATA_DIR, "/tokenizers/");
+  const std::string gguf = absl::StrCat(base, GetParam(), ".gguf");
+  if (!std::filesystem::exists(gguf)) {
+    GTEST_SKIP() << "has no GGUF form";
+  }
+  Check(gguf, absl::StrCat(base, GetParam(), ".jsonl"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, SmallVocabulary,
