@@ -314,7 +314,7 @@ TEST_F(MembershipTest, RandomFaultsEndReady) {
     absl::Duration now;
     for (int step = 0; step < 400; ++step) {
       const bool faults = step < 300;
-      now += absl::Milliseconds(250);
+      now += absl::Milliseconds(faults ? 250 : 1000);
       const uint32_t dice = random() % 20;
       if (faults && dice == 0 && !alive.empty()) {
         const SessionId dead = alive.begin()->first;
@@ -337,7 +337,7 @@ TEST_F(MembershipTest, RandomFaultsEndReady) {
         if (const auto* send = std::get_if<SendTo>(&action)) {
           const auto* load = std::get_if<control::Load>(&send->message);
           if (load != nullptr && alive.contains(send->session) &&
-              random() % 4 != 0) {
+              (!faults || random() % 4 != 0)) {
             core.OnMessage(now, send->session,
                            control::Loaded{load->load_key, 1, 1, 1});
           } else if (load != nullptr && alive.contains(send->session)) {
