@@ -1,14 +1,8 @@
 #pragma once
 
-#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/matmul_pair.h"
 
 namespace millrace::kernels {
-
-// The two modes of one format, each compiled in a file of its own.
-struct MatMulPair {
-  MatMulFn fast;
-  MatMulFn exact;
-};
 
 extern const MatMulPair kMatMulAvx512F32;
 extern const MatMulPair kMatMulAvx512F16;

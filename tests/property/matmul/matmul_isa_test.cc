@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/activation_record.h"
+#include "kernels/matmul/matmul_avx512.h"
 #include "kernels/quant/tile.h"
 #include "tests/unit/kernels/matmul_case.h"
 
@@ -150,6 +151,34 @@ TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
   }
 }
 
+#if defined(__x86_64__)
+// The version for processors without the paired dot instruction, which the
+// table leaves out on others.
+TEST(MatMulFallbackTest, Bf16ByFusedStepsEqualsScalar) {
+  if (!HostSupports(Isa::kAvx512)) {
+    GTEST_SKIP() << "this processor has no avx512";
+  }
+  constexpr int kFast = static_cast<int>(ComputeMode::kFast);
+  constexpr int kBf16 = static_cast<int>(WeightFormat::kBf16);
+  const KernelTable scalar = BuildKernelTable(Isa::kScalar);
+  KernelTable version = BuildKernelTable(Isa::kAvx512);
+  version.matmul[kFast][kBf16] = kMatMulAvx512Bf16.fast;
+  std::mt19937 random(kSeed + 4);
+  for (int64_t tokens = 1; tokens <= 18; ++tokens) {
+    const int64_t cols = 1 + random() % 150;
+    const MatMulCase product({WeightFormat::kBf16, 40, cols, tokens, false},
+                             Spread::kAny, Spread::kAny, random);
+    const std::vector<float> want =
+        RunMatMul(scalar, ComputeMode::kFast, product);
+    const std::vector<float> got =
+        RunMatMul(version, ComputeMode::kFast, product);
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_TRUE(SameBits(got[i], want[i])) << Describe(product.shape);
+    }
+  }
+}
+#endif
+
 // What an int8 record holds, with NaN as a class.
 void ExpectSameRecord(const std::byte* got, const std::byte* want,
                       int64_t index) {
@@ -162,6 +191,17 @@ void ExpectSameRecord(const std::byte* got, const std::byte* want,
   ASSERT_TRUE(SameBits(a.m_float, b.m_float)) << "record " << index;
   ASSERT_EQ(a.m, b.m) << "record " << index;
   ASSERT_EQ(a.m1, b.m1) << "record " << index;
+}
+
+float PackedNumber(int trial, std::mt19937& random) {
+  switch (trial % 4) {
+    case 0:  // halves of 1/127 of the largest are ties of rounding
+      return static_cast<float>(random() % 255) / 2;
+    case 1:  // around 2^-100, below which a group counts as zero
+      return std::ldexp(static_cast<float>(random() % 9), -103);
+    default:
+      return RandomFloat(static_cast<Spread>(trial % 3), random);
+  }
 }
 
 class PackIsaTest : public testing::TestWithParam<Isa> {};
@@ -183,11 +223,8 @@ TEST_P(PackIsaTest, EqualsScalarInEveryForm) {
     const int64_t tokens = 1 + random() % 40;
     const int64_t cols = 1 + random() % 200;
     std::vector<float> x(static_cast<size_t>(tokens * cols));
-    const Spread spread = static_cast<Spread>(trial % 3);
     for (float& value : x) {
-      // Halves of 1/127 of the largest are ties of rounding.
-      value = trial % 4 == 0 ? static_cast<float>(random() % 255) / 2
-                             : RandomFloat(spread, random);
+      value = PackedNumber(trial, random);
     }
     for (int form = 0; form < kNumActivationForms; ++form) {
       const int64_t bytes = PackedActivationBytes(

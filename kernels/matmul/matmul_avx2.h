@@ -1,0 +1,22 @@
+#pragma once
+
+#include "kernels/matmul/matmul_pair.h"
+
+namespace millrace::kernels {
+
+extern const MatMulPair kMatMulAvx2F32;
+extern const MatMulPair kMatMulAvx2F16;
+extern const MatMulPair kMatMulAvx2Bf16;
+extern const MatMulPair kMatMulAvx2Q40;
+extern const MatMulPair kMatMulAvx2Q41;
+extern const MatMulPair kMatMulAvx2Q50;
+extern const MatMulPair kMatMulAvx2Q51;
+extern const MatMulPair kMatMulAvx2Q80;
+extern const MatMulPair kMatMulAvx2Q4K;
+extern const MatMulPair kMatMulAvx2Q5K;
+extern const MatMulPair kMatMulAvx2Q6K;
+
+void PackInt8Avx2(const PackActivationsArgs& args, int64_t panel_begin,
+                  int64_t panel_end);
+
+}  // namespace millrace::kernels
