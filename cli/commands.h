@@ -8,6 +8,7 @@
 namespace millrace::cli {
 
 // One maker per command; each is defined in the file of its command.
+std::unique_ptr<Command> MakeTokenizeCommand();
 
 // All of them, in the order of --help.
 std::vector<std::unique_ptr<Command>> MakeCommands();
