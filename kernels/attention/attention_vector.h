@@ -100,6 +100,15 @@ void TakeValues(const ValueRun& run, const Visible* visible, int64_t first,
   }
 }
 
+// The tile's keys in a block of its sequence.
+template <typename Kv>
+const std::byte* KeysOf(const AttentionArgs& args, const AttentionTile& tile,
+                        int64_t block) {
+  const AttentionRow& row = args.rows[tile.row_begin];
+  return args.pool + row.blocks[block % row.num_blocks] * args.block_bytes +
+         tile.kv_head * 2 * kPositions * args.head_dim * Kv::kBytes;
+}
+
 // One block for the group of queries that begins at `group_begin`.
 template <typename Kv>
 void TakeBlock(const AttentionArgs& args, const AttentionTile& tile,
@@ -125,10 +134,19 @@ void TakeBlock(const AttentionArgs& args, const AttentionTile& tile,
                        row.blocks[block % row.num_blocks] * args.block_bytes +
                        tile.kv_head * 2 * kPositions * dims * Kv::kBytes;
   float* scores = scratch + at.scores;
-  ScoreGroup<Kv>(k, dims, any.begin / 16, (any.end + 15) / 16,
+  const std::byte* v = k + kPositions * dims * Kv::kBytes;
+  // The first group brings the values here while it reads the keys, and the
+  // next keys while it reads the values.
+  const bool leads = group_begin == 0;
+  ScoreGroup<Kv>({.k = k,
+                  .ahead = leads ? v : k,
+                  .dims = dims,
+                  .tile_begin = any.begin / 16,
+                  .tile_end = (any.end + 15) / 16},
                  scratch + at.q + group_begin * dims, num, scores);
   const ValueRun run{
-      .v = k + kPositions * dims * Kv::kBytes,
+      .v = v,
+      .ahead = leads ? KeysOf<Kv>(args, tile, block + 1) : v,
       .dims = dims,
       .p = scores,
       .begin = 0,
