@@ -285,6 +285,25 @@ TEST(PipelineCore, HostileResults) {
   EXPECT_EQ(rig.core.counters().frames_ignored, 1);
 }
 
+// A result that comes twice is told once, be it a token or a score.
+TEST(PipelineCore, RepeatedResults) {
+  CoreRig rig(CoreRig::Config(1));
+  GenerateRequest request = CoreRig::Request(8, 8);
+  request.want_prompt_scores = true;
+  request.want_logits_crc = true;
+  const RequestId id = rig.Submit(request);
+  rig.Send();
+  Frame back = rig.under_way.front();
+  rig.under_way.clear();
+  ASSERT_TRUE(rig.stages[0].Process(back).ok());
+  const std::vector<transport::Result> once = back.results;
+  back.results.insert(back.results.end(), once.begin(), once.end());
+  rig.core.FrameReturned(rig.now, back);
+  EXPECT_EQ(rig.core.counters().results_ignored, 9);
+  rig.Run();
+  rig.ExpectAnswer(id, request);
+}
+
 // After StopIntake nothing new is accepted and what was accepted finishes,
 // that in the queue too.
 TEST(PipelineCore, DrainFinishesWhatWasAccepted) {

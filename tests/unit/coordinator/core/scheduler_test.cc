@@ -107,6 +107,23 @@ TEST(Scheduler, ShortPromptIsNotStarved) {
   rig.ExpectAnswer(long_id, longer);
 }
 
+// Prompts take turns also where a frame holds less than one turn: a second one
+// does not wait for the first to be read.
+TEST(Scheduler, PromptsTakeTurns) {
+  CoreConfig config = CoreRig::Config(1);
+  config.chunk = 16;
+  CoreRig rig(config);
+  rig.Submit(CoreRig::Request(1000, 1));
+  rig.Submit(CoreRig::Request(1000, 1));
+  for (int i = 0; i < 4; ++i) {
+    rig.Send();
+    const std::set<uint32_t> slots = SlotsOf(rig.under_way.front());
+    EXPECT_EQ(slots.size(), 1U);
+    EXPECT_EQ(*slots.begin(), static_cast<uint32_t>(i % 2));
+    rig.Return();
+  }
+}
+
 // Decoding goes on beside prefill, and prefill beside more decoding than a
 // frame has rows.
 TEST(Scheduler, DecodeAndPrefillShareAFrame) {
