@@ -50,7 +50,7 @@ absl::StatusOr<RequestId> PipelineCore::Submit(absl::Duration now,
   const RequestId id = sequence->id;
   waiting_.Push(sequence.get());
   sequences_.emplace(id, std::move(sequence));
-  Admit(now);
+  Admit();
   return id;
 }
 
@@ -69,7 +69,7 @@ void PipelineCore::Cancel(absl::Duration now, RequestId id) {
   notices_.push_back(Notice{
       .id = id, .what = absl::CancelledError("the request was cancelled")});
   End(now, *found->second);
-  Admit(now);
+  Admit();
 }
 
 void PipelineCore::FailAll(absl::Duration now, const absl::Status& reason) {
@@ -95,7 +95,7 @@ void PipelineCore::Connect(absl::Duration now, uint64_t epoch) {
   epoch_ = epoch;
   connected_ = true;
   not_ready_reason_.clear();
-  Admit(now);
+  Admit();
 }
 
 void PipelineCore::Disconnect(absl::Duration now, const absl::Status& reason) {
@@ -131,7 +131,7 @@ void PipelineCore::TimePassed(absl::Duration now) {
                                ": ", BindingShortage(oldest.positions)),
                   waiting_.RetryAfterSeconds(now));
     Fail(now, oldest, std::move(error));
-    Admit(now);
+    Admit();
   }
 }
 
@@ -155,8 +155,7 @@ void PipelineCore::TakeNotices(std::vector<Notice>& out) {
   notices_.clear();
 }
 
-void PipelineCore::Admit(absl::Duration now) {
-  (void)now;
+void PipelineCore::Admit() {
   while (connected_ && !waiting_.empty() && !free_slots_.empty()) {
     Sequence& sequence = *waiting_.front();
     if (ledger_.BindingStage(sequence.positions).has_value()) {
@@ -167,6 +166,8 @@ void PipelineCore::Admit(absl::Duration now) {
     sequence.slot = free_slots_.back();
     free_slots_.pop_back();
     by_slot_[sequence.slot] = &sequence;
+    // All of it now, so that nothing is allocated per token.
+    sequence.tokens.reserve(static_cast<size_t>(sequence.positions));
     sequence.state = SequenceState::kPrefill;
     notices_.push_back(Notice{.id = sequence.id, .what = Started{}});
     scheduler_.AddPrefill(&sequence);

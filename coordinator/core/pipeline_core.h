@@ -49,6 +49,7 @@ struct CoreCounters {
 // should hear out of TakeNotices; after any event poll both until dry. Pure:
 // no threads, clocks, sockets or randomness of its own; `now` is monotonic
 // time and must not run backwards. Owned by one thread or one lock.
+// Decoding allocates nothing after warm-up.
 class PipelineCore {
  public:
   // `config` has been validated.
@@ -103,7 +104,7 @@ class PipelineCore {
   absl::Status ValidateLength(const GenerateRequest& request) const;
   absl::Status Refuse(absl::Status status);
   absl::Status QueueIsFull(absl::Duration now, int64_t positions) const;
-  void Admit(absl::Duration now);
+  void Admit();
   void HandleResult(absl::Duration now, const transport::Result& result);
   void HandleScore(Sequence& sequence, const transport::Result& result);
   void HandleToken(absl::Duration now, Sequence& sequence,

@@ -59,7 +59,7 @@ void PipelineCore::FrameReturned(absl::Duration now, const Frame& frame) {
     ReleaseSlot(closing.slot, closing.positions);
   }
   scheduler_.Returned(*microbatch);
-  Admit(now);
+  Admit();
 }
 
 Sequence* PipelineCore::BySlot(uint32_t slot) {

@@ -106,10 +106,14 @@ bool Scheduler::Compose(absl::Duration now, Frame& frame) {
       idle_order_.push_back(&microbatch);
     }
   }
-  std::stable_sort(idle_order_.begin(), idle_order_.end(),
-                   [](const MicroBatch* a, const MicroBatch* b) {
-                     return a->members.size() < b->members.size();
-                   });
+  // By address where equal: the order of microbatches_. A stable sort would
+  // allocate.
+  std::sort(idle_order_.begin(), idle_order_.end(),
+            [](const MicroBatch* a, const MicroBatch* b) {
+              return a->members.size() != b->members.size()
+                         ? a->members.size() < b->members.size()
+                         : a < b;
+            });
   for (MicroBatch* microbatch : idle_order_) {
     const bool has_rows = ComposeRows(*microbatch, frame);
     if (!has_rows && (closing_.empty() || microbatch != idle_order_.back())) {
