@@ -52,7 +52,9 @@ bool LooksLikeSentencePiece(absl::string_view start) {
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenFile(const std::string& path) {
-  MILLRACE_ASSIGN_OR_RETURN(const std::string start, StartOf(path));
+  const absl::StatusOr<std::string> read = StartOf(path);
+  MILLRACE_RETURN_IF_ERROR(read.status());
+  const absl::string_view start = *read;
   if (absl::StartsWith(start, "GGUF")) {
     MILLRACE_ASSIGN_OR_RETURN(const GgufVocabulary vocabulary,
                               ReadGgufVocabulary(path));
