@@ -15,11 +15,11 @@ namespace {
 
 // Reads the answer and not a byte more: what follows belongs to the channel.
 absl::Status ReadHello(int socket, const std::string& peer,
-                       absl::Duration deadline, HelloBytes& bytes) {
+                       const WaitLimit& limit, HelloBytes& bytes) {
   size_t filled = 0;
   while (filled < bytes.size()) {
     MILLRACE_RETURN_IF_ERROR(
-        WithObject(AwaitSocket(socket, POLLIN, deadline), peer));
+        WithObject(AwaitSocket(socket, POLLIN, limit), peer));
     const ssize_t got = recv(socket, &bytes[filled], bytes.size() - filled, 0);
     if (got == 0) {
       return MakeError(absl::StatusCode::kUnavailable, peer,
@@ -36,13 +36,12 @@ absl::Status ReadHello(int socket, const std::string& peer,
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Channel>> DialTcp(const Endpoint& endpoint,
-                                                 const TcpLinkOptions& link,
-                                                 absl::Duration timeout) {
-  const absl::Duration deadline = SystemClock().Monotonic() + timeout;
+absl::StatusOr<std::shared_ptr<Channel>> DialTcp(
+    const Endpoint& endpoint, const TcpLinkOptions& link,
+    absl::Duration timeout, const std::atomic<bool>* cancelled) {
+  const WaitLimit limit = {SystemClock().Monotonic() + timeout, cancelled};
   const std::string peer = FormatEndpoint(endpoint);
-  MILLRACE_ASSIGN_OR_RETURN(Descriptor socket,
-                            ConnectSocket(endpoint, deadline));
+  MILLRACE_ASSIGN_OR_RETURN(Descriptor socket, ConnectSocket(endpoint, limit));
   TuneSocket(socket.get());
   const HelloBytes hello = EncodeHello({HelloKind::kDial, {}, link});
   // A new connection takes 64 bytes at once.
@@ -51,7 +50,7 @@ absl::StatusOr<std::shared_ptr<Channel>> DialTcp(const Endpoint& endpoint,
     return SocketError("send", peer, errno);
   }
   HelloBytes bytes;
-  MILLRACE_RETURN_IF_ERROR(ReadHello(socket.get(), peer, deadline, bytes));
+  MILLRACE_RETURN_IF_ERROR(ReadHello(socket.get(), peer, limit, bytes));
   Hello answer;
   MILLRACE_RETURN_IF_ERROR(WithObject(DecodeHello(bytes, answer), peer));
   MILLRACE_RETURN_IF_ERROR(WithObject(CheckAnswer(answer, link), peer));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -28,9 +29,11 @@ class TcpListener {
 
   // The channel whose dialer agrees with `link`; others are told why not and
   // dropped. A silent dialer keeps nobody out: hellos are read side by side,
-  // each within two seconds. kDeadlineExceeded; kCancelled after Close.
-  absl::StatusOr<std::shared_ptr<Channel>> Accept(const TcpLinkOptions& link,
-                                                  absl::Duration timeout);
+  // each within two seconds. kDeadlineExceeded; kCancelled after Close and soon
+  // after `cancelled` (nullable, outlives the call) becomes true.
+  absl::StatusOr<std::shared_ptr<Channel>> Accept(
+      const TcpLinkOptions& link, absl::Duration timeout,
+      const std::atomic<bool>* cancelled = nullptr);
   // Ends a running and every later Accept.
   void Close() { closed_.Set(); }
 
@@ -46,7 +49,7 @@ class TcpListener {
   TcpListener(Descriptor socket, Endpoint endpoint)
       : socket_(std::move(socket)), endpoint_(std::move(endpoint)) {}
 
-  absl::Status AwaitEvents(absl::Duration deadline);
+  absl::Status AwaitEvents(const WaitLimit& limit);
   void TakeConnections();
   // The channel when this connection is the one; null while it is not. Clears
   // `pending.socket` when it is done with.
@@ -63,9 +66,9 @@ class TcpListener {
 
 // Connects, shows the token and waits for the answer, all within `timeout`.
 // kUnavailable: nobody there; kAborted: the peer holds another plan;
-// kFailedPrecondition: another version; kDeadlineExceeded.
-absl::StatusOr<std::shared_ptr<Channel>> DialTcp(const Endpoint& endpoint,
-                                                 const TcpLinkOptions& link,
-                                                 absl::Duration timeout);
+// kFailedPrecondition: another version; kDeadlineExceeded; kCancelled.
+absl::StatusOr<std::shared_ptr<Channel>> DialTcp(
+    const Endpoint& endpoint, const TcpLinkOptions& link,
+    absl::Duration timeout, const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace millrace::transport

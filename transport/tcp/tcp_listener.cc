@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -44,8 +45,9 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
 }
 
 absl::StatusOr<std::shared_ptr<Channel>> TcpListener::Accept(
-    const TcpLinkOptions& link, absl::Duration timeout) {
-  const absl::Duration deadline = clock_.Monotonic() + timeout;
+    const TcpLinkOptions& link, absl::Duration timeout,
+    const std::atomic<bool>* cancelled) {
+  const WaitLimit limit = {clock_.Monotonic() + timeout, cancelled};
   for (;;) {
     for (Pending& pending : pending_) {
       if (std::shared_ptr<Channel> channel = Advance(pending, link)) {
@@ -54,31 +56,26 @@ absl::StatusOr<std::shared_ptr<Channel>> TcpListener::Accept(
       }
     }
     std::erase_if(pending_, [](const Pending& p) { return !p.socket.valid(); });
-    MILLRACE_RETURN_IF_ERROR(AwaitEvents(deadline));
+    MILLRACE_RETURN_IF_ERROR(AwaitEvents(limit));
     TakeConnections();
   }
 }
 
-absl::Status TcpListener::AwaitEvents(absl::Duration deadline) {
+absl::Status TcpListener::AwaitEvents(const WaitLimit& limit) {
   std::array<pollfd, kPendingMax + 2> items;
   size_t count = 0;
   items[count++] = {closed_.descriptor(), POLLIN, 0};
   items[count++] = {socket_.get(), POLLIN, 0};
-  absl::Duration until = deadline;
+  WaitLimit first = limit;
   for (const Pending& pending : pending_) {
     items[count++] = {pending.socket.get(), POLLIN, 0};
-    until = std::min(until, pending.deadline);
+    first.deadline = std::min(first.deadline, pending.deadline);
   }
   const absl::Duration now = clock_.Monotonic();
   const std::string name = FormatEndpoint(endpoint_);
-  if (now >= deadline) {
-    return MakeError(absl::StatusCode::kDeadlineExceeded, name,
-                     "the upstream stage did not connect in time");
-  }
-  const absl::Duration left =
-      std::clamp(until - now, absl::ZeroDuration(), absl::Hours(1));
-  poll(items.data(), count,
-       static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+  MILLRACE_RETURN_IF_ERROR(WithObject(
+      limit.Check(now), absl::StrCat(name, ": accepting the upstream stage")));
+  poll(items.data(), count, first.PollTimeout(now));
   if (items[0].revents != 0) {
     return MakeError(absl::StatusCode::kCancelled, name,
                      "the listener is closed");

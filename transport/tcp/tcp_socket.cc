@@ -33,6 +33,10 @@ constexpr unsigned kUserTimeoutMilliseconds = 6000;
 
 constexpr int kBacklog = 64;
 
+// How soon a wait notices that it is cancelled. Only connects and handshakes
+// wait this way, for seconds.
+constexpr absl::Duration kCancelInterval = absl::Milliseconds(50);
+
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 absl::StatusOr<AddressList> Resolve(const Endpoint& endpoint, int flags) {
@@ -67,7 +71,7 @@ absl::StatusOr<Endpoint> ToEndpoint(const sockaddr_storage& address) {
 
 absl::StatusOr<Descriptor> ConnectAddress(const addrinfo& address,
                                           const std::string& peer,
-                                          absl::Duration deadline) {
+                                          const WaitLimit& limit) {
   Descriptor socket(::socket(address.ai_family,
                              SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) {
@@ -80,7 +84,7 @@ absl::StatusOr<Descriptor> ConnectAddress(const addrinfo& address,
     return SocketError("connect", peer, errno);
   }
   MILLRACE_RETURN_IF_ERROR(
-      WithObject(AwaitSocket(socket.get(), POLLOUT, deadline), peer));
+      WithObject(AwaitSocket(socket.get(), POLLOUT, limit), peer));
   int error = 0;
   socklen_t size = sizeof(error);
   getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -155,12 +159,12 @@ absl::StatusOr<Endpoint> LocalEndpoint(int socket) {
 }
 
 absl::StatusOr<Descriptor> ConnectSocket(const Endpoint& endpoint,
-                                         absl::Duration deadline) {
+                                         const WaitLimit& limit) {
   MILLRACE_ASSIGN_OR_RETURN(const AddressList found, Resolve(endpoint, 0));
   const std::string name = FormatEndpoint(endpoint);
   absl::Status last = SocketError("connect", name, EADDRNOTAVAIL);
   for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
-    absl::StatusOr<Descriptor> socket = ConnectAddress(*at, name, deadline);
+    absl::StatusOr<Descriptor> socket = ConnectAddress(*at, name, limit);
     if (socket.ok()) {
       return socket;
     }
@@ -192,23 +196,34 @@ std::string PeerName(int socket) {
   return endpoint.ok() ? FormatEndpoint(*endpoint) : "peer";
 }
 
-absl::Status AwaitSocket(int socket, short events, absl::Duration deadline) {
+absl::Status WaitLimit::Check(absl::Duration now) const {
+  if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("no longer wanted");
+  }
+  return now < deadline ? absl::OkStatus()
+                        : absl::DeadlineExceededError("no answer in time");
+}
+
+int WaitLimit::PollTimeout(absl::Duration now) const {
+  const absl::Duration most =
+      cancelled == nullptr ? absl::Hours(1) : kCancelInterval;
+  const absl::Duration left =
+      std::clamp(deadline - now, absl::ZeroDuration(), most);
+  return static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
+}
+
+absl::Status AwaitSocket(int socket, short events, const WaitLimit& limit) {
   const SystemClock clock;
   for (;;) {
-    const absl::Duration left = std::clamp(
-        deadline - clock.Monotonic(), absl::ZeroDuration(), absl::Hours(1));
     pollfd item = {socket, events, 0};
-    const int ready =
-        poll(&item, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    const int ready = poll(&item, 1, limit.PollTimeout(clock.Monotonic()));
     if (ready > 0) {
       return absl::OkStatus();
     }
     if (ready < 0 && errno != EINTR) {
       return SocketError("poll", "socket", errno);
     }
-    if (clock.Monotonic() >= deadline) {
-      return absl::DeadlineExceededError("no answer in time");
-    }
+    MILLRACE_RETURN_IF_ERROR(limit.Check(clock.Monotonic()));
   }
 }
 

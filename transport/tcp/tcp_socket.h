@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -53,17 +54,26 @@ absl::Status SocketError(absl::string_view operation, absl::string_view peer,
 absl::StatusOr<Descriptor> ListenSocket(const Endpoint& endpoint);
 // Where a socket really listens.
 absl::StatusOr<Endpoint> LocalEndpoint(int socket);
-// A non-blocking connected socket; tries every address of the name until
-// `deadline` (monotonic).
+// When waiting ends without success: kDeadlineExceeded at `deadline`
+// (monotonic), kCancelled soon after `cancelled` (nullable) becomes true.
+struct WaitLimit {
+  absl::Duration deadline;
+  const std::atomic<bool>* cancelled = nullptr;
+
+  [[nodiscard]] absl::Status Check(absl::Duration now) const;
+  // For poll: until the deadline, but no longer than cancelling may take.
+  [[nodiscard]] int PollTimeout(absl::Duration now) const;
+};
+
+// A non-blocking connected socket; tries every address of the name.
 absl::StatusOr<Descriptor> ConnectSocket(const Endpoint& endpoint,
-                                         absl::Duration deadline);
+                                         const WaitLimit& limit);
 // No Nagle; a peer that vanishes without a word is noticed in seconds.
 void TuneSocket(int socket);
 // Address of the other end, for messages.
 std::string PeerName(int socket);
 
-// Waits until `socket` is readable or writable (`events` of poll);
-// kDeadlineExceeded at `deadline` (monotonic).
-absl::Status AwaitSocket(int socket, short events, absl::Duration deadline);
+// Waits until `socket` is readable or writable (`events` of poll).
+absl::Status AwaitSocket(int socket, short events, const WaitLimit& limit);
 
 }  // namespace millrace::transport

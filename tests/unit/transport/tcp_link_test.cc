@@ -38,7 +38,7 @@ std::unique_ptr<TcpListener> Listener() {
 }
 
 Descriptor RawConnect(const TcpListener& listener) {
-  return ConnectSocket(listener.endpoint(), SystemClock().Monotonic() + kLong)
+  return ConnectSocket(listener.endpoint(), {SystemClock().Monotonic() + kLong})
       .value();
 }
 
@@ -221,7 +221,7 @@ TEST(TcpLink, OtherLinkVersionIsNamedOnBothSides) {
     EXPECT_TRUE(absl::IsCancelled(listener->Accept(Options(), kLong).status()));
   });
   ASSERT_TRUE(
-      AwaitSocket(old.get(), POLLIN, SystemClock().Monotonic() + kLong).ok());
+      AwaitSocket(old.get(), POLLIN, {SystemClock().Monotonic() + kLong}).ok());
   HelloBytes answer;
   ASSERT_EQ(recv(old.get(), answer.data(), answer.size(), MSG_WAITALL), 64);
   ASSERT_TRUE(DecodeHello(answer, decoded).ok());
@@ -239,6 +239,25 @@ TEST(TcpLink, DialEndsInTimeWithoutAnAnswer) {
   const auto accepted = listener->Accept({.epoch = 1, .token = MakeLinkToken()},
                                          absl::Milliseconds(50));
   EXPECT_TRUE(absl::IsDeadlineExceeded(accepted.status()));
+}
+
+TEST(TcpLink, WaitingEndsWhenCancelled) {
+  auto listener = Listener();
+  std::atomic<bool> cancelled{false};
+  absl::Status dialed;
+  std::thread dialer([&] {
+    dialed =
+        DialTcp(listener->endpoint(), Options(), kLong, &cancelled).status();
+  });
+  TcpLinkOptions other = Options();
+  other.token = MakeLinkToken();
+  auto idle = Listener();
+  std::thread canceller([&] { cancelled = true; });
+  EXPECT_TRUE(
+      absl::IsCancelled(idle->Accept(other, kLong, &cancelled).status()));
+  dialer.join();
+  canceller.join();
+  EXPECT_TRUE(absl::IsCancelled(dialed)) << dialed;
 }
 
 TEST(TcpLink, NobodyThereIsUnavailable) {
