@@ -29,13 +29,13 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // Renders with the variables in `input` (an object: messages, tools,
-  // add_generation_prompt, bos_token, ...); strftime_now reads `now`. Strings
-  // that come from `input` carry their origin through every operation of the
-  // template: pieces of the result that stem from values under `messages`,
-  // `tools` and `documents` come back with AddedTokenMode::kNone, the
-  // template's own text and other variables as kParseSpecial. Neighbouring
-  // pieces of one mode are joined. Errors: raise_exception's text is the
-  // message.
+  // add_generation_prompt, bos_token, ...); strftime_now reads `now`. Texts
+  // from `input` carry their origin through every operation of the template:
+  // what stems from them comes back with AddedTokenMode::kNone, the template's
+  // own text and variables named `*_token` (bos_token, eos_token) as
+  // kParseSpecial. Neighboring pieces of one mode are joined. An InputError
+  // carries raise_exception's text alone as its `what`, or "line N: reason";
+  // limits that are passed are kResourceExhausted.
   absl::StatusOr<std::vector<TextSegment>> Render(
       const Json& input, absl::Time now, const RenderLimits& limits = {}) const;
 
