@@ -44,9 +44,10 @@ struct AttentionArgs {
   int64_t num_heads;
   int64_t num_kv_heads;  // divides num_heads
   int64_t head_dim;
-  float scale;            // multiplied into q first
-  const std::byte* pool;  // blocks of this layer
-  int64_t block_bytes;    // stride of the pool
+  float scale;  // multiplied into q first
+  // Blocks of this layer; 64-byte aligned for speed.
+  const std::byte* pool;
+  int64_t block_bytes;  // stride of the pool
 };
 
 // Scratch bytes one thread needs, a multiple of 64.

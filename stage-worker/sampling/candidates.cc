@@ -9,10 +9,30 @@ namespace {
 // Up to here a heap beats sorting; beyond, its insertions become frequent.
 constexpr int64_t kHeapMax = 1024;
 
-// How far below the maximum each step of SelectTopP reaches. Weights fall by
-// e^-4 a step, so peaked rows sort only a few tokens.
-constexpr float kReach[] = {2.0f, 6.0f, 10.0f, 16.0f,
-                            std::numeric_limits<float>::infinity()};
+// Buckets of z below the maximum, kBucketsPerUnit to a factor of e in weight;
+// the last takes all the rest.
+constexpr int kBuckets = 128;
+constexpr float kBucketsPerUnit = 8;
+
+// A z from which on the tokens weigh about `target` or a little more. A wrong
+// one costs time alone: SelectTopP goes on behind it.
+float ReachOfTopP(absl::Span<const float> z, absl::Span<const float> weights,
+                  float max, double target) {
+  double buckets[kBuckets] = {};
+  for (size_t i = 0; i < z.size(); ++i) {
+    const float at = std::min((max - z[i]) * kBucketsPerUnit,
+                              static_cast<float>(kBuckets - 1));
+    buckets[static_cast<int>(at)] += weights[i];
+  }
+  double sum = 0;
+  for (int b = 0; b < kBuckets - 1; ++b) {
+    sum += buckets[b];
+    if (sum >= target) {
+      return max - static_cast<float>(b + 1) / kBucketsPerUnit;
+    }
+  }
+  return -std::numeric_limits<float>::infinity();
+}
 
 void SelectWithHeap(absl::Span<const float> z, int64_t k,
                     std::vector<Candidate>& out) {
@@ -58,11 +78,11 @@ void SelectTopK(absl::Span<const float> z, int64_t k,
 
 void SelectTopP(absl::Span<const float> z, absl::Span<const float> weights,
                 float max, double target, std::vector<Candidate>& out) {
+  constexpr float kAll = -std::numeric_limits<float>::infinity();
   out.clear();
   double sum = 0;
   float above = std::numeric_limits<float>::infinity();
-  for (const float reach : kReach) {
-    const float from = max - reach;
+  for (const float from : {ReachOfTopP(z, weights, max, target), kAll}) {
     const size_t begin = out.size();
     for (size_t i = 0; i < z.size(); ++i) {
       if (z[i] >= from && z[i] < above) {

@@ -2,6 +2,8 @@
 // instruction set of this processor. Not part of ctest.
 
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,10 @@ void BenchAttention(benchmark::State& state, Isa isa, Shape shape,
   const int64_t block_bytes =
       KvBlockBytes(KvType::kF16, shape.kv_heads, shape.dims);
   // 0x2c2c is a half of about 0.065.
-  const std::vector<std::byte> pool(blocks * block_bytes, std::byte{0x2c});
+  const auto pool_bytes = static_cast<size_t>(blocks * block_bytes);
+  auto* pool = static_cast<std::byte*>(
+      ::operator new (pool_bytes, std::align_val_t{64}));
+  std::memset(pool, 0x2c, pool_bytes);
   std::vector<int32_t> block_table(blocks);
   for (int64_t b = 0; b < blocks; ++b) {
     block_table[b] = static_cast<int32_t>(b);
@@ -53,13 +58,14 @@ void BenchAttention(benchmark::State& state, Isa isa, Shape shape,
                            .num_kv_heads = shape.kv_heads,
                            .head_dim = shape.dims,
                            .scale = 0.125f,
-                           .pool = pool.data(),
+                           .pool = pool,
                            .block_bytes = block_bytes};
   for (auto _ : state) {
     table.attention[static_cast<int>(KvType::kF16)](
         args, 0, rows * shape.kv_heads, scratch.data());
     benchmark::DoNotOptimize(out.data());
   }
+  ::operator delete (pool, std::align_val_t{64});
   double pairs = 0;
   for (const AttentionRow& row : attention_rows) {
     pairs += static_cast<double>(row.position + 1);
@@ -69,7 +75,7 @@ void BenchAttention(benchmark::State& state, Isa isa, Shape shape,
       benchmark::Counter(runs * pairs * static_cast<double>(width) * 4e-9,
                          benchmark::Counter::kIsRate);
   state.counters["kv_gb"] =
-      benchmark::Counter(runs * static_cast<double>(pool.size()) * 1e-9,
+      benchmark::Counter(runs * static_cast<double>(pool_bytes) * 1e-9,
                          benchmark::Counter::kIsRate);
 }
 
