@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,30 +12,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/mutex.h"
 #include "coordinator/api/api_metrics.h"
-#include "coordinator/api/chat_request.h"
-#include "coordinator/api/completion_request.h"
 #include "coordinator/api/generation.h"
 #include "coordinator/api/key_store.h"
+#include "coordinator/api/request_planner.h"
 #include "coordinator/api/request_workers.h"
 #include "coordinator/http/exchange.h"
 
 namespace millrace::coordinator {
-
-// The model as the API shows it. What it points to outlives the server.
-struct ServedModel {
-  std::string name;                             // what clients write in `model`
-  const model::Tokenizer* tokenizer = nullptr;  // null: ids only
-  const model::ChatTemplate* chat_template = nullptr;  // null: no chat
-  std::string bos_text;  // variables of the template
-  std::string eos_text;
-  std::vector<int32_t> end_tokens;  // end an answer unless ignore_eos
-  ModelLimits limits;
-  absl::Time created = absl::UnixEpoch();  // as /v1/models says
-  // Added tokens in messages count as such (--parse-special).
-  bool parse_special = false;
-};
 
 // Routes requests, refuses bad ones and turns good ones into generations.
 // Handlers run on the server's loop and leave what takes time to workers.
@@ -77,24 +61,14 @@ class ApiHandler final : public HttpHandler {
   // Answers of POST, on a worker.
   void Work(const Route& route, const HttpRequest& request,
             const std::shared_ptr<Exchange>& exchange);
-  absl::StatusOr<GenerationPlan> PlanChat(const Json& body);
-  absl::StatusOr<GenerationPlan> PlanText(const Json& body);
-  absl::StatusOr<Json> Tokenize(const Json& body) const;
-  absl::StatusOr<Json> Detokenize(const Json& body) const;
+  absl::StatusOr<GenerationPlan> MakePlan(const Route& route, const Json& body);
 
-  [[nodiscard]] absl::Status CheckModel(const FieldReader& reader) const;
   [[nodiscard]] absl::Status CheckServing() const;
   [[nodiscard]] Json ModelEntry() const;
-  GenerateRequest MakeRequest(const GenerationFields& fields, uint64_t seed,
-                              int64_t choice) const;
-  GenerationPlan NewPlan(const GenerationFields& fields, bool chat);
-  uint64_t Draw();
 
   const Options options_;
-  const ChatPromptMaker chat_prompts_;
+  RequestPlanner planner_;
   std::atomic<bool> draining_{false};
-  Mutex mutex_;
-  std::mt19937_64 generator_ ABSL_GUARDED_BY(mutex_);
   RequestWorkers workers_;  // last: its threads use everything above
 };
 

@@ -1,9 +1,13 @@
 #include "coordinator/api/key_store.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -16,6 +20,13 @@ namespace {
 constexpr int64_t kFileBytesMax = int64_t{16} << 20;
 constexpr size_t kKeyBytesMax = 4096;
 constexpr absl::string_view kScheme = "Bearer";
+constexpr absl::string_view kHashPrefix = "sha256:";
+
+bool IsHex(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+    return absl::ascii_isxdigit(letter);
+  });
+}
 
 }  // namespace
 
@@ -54,6 +65,18 @@ absl::StatusOr<KeyStore> KeyStore::FromText(absl::string_view text,
     if (line.size() > kKeyBytesMax) {
       return InputError(object, absl::StrCat("line ", line_number,
                                              " is longer than any key"));
+    }
+    if (absl::ConsumePrefix(&line, kHashPrefix)) {
+      const std::string bytes = IsHex(line) ? absl::HexStringToBytes(line) : "";
+      Digest digest;
+      if (bytes.size() != digest.size()) {
+        return InputError(object, absl::StrCat("line ", line_number,
+                                               " is no SHA-256 of a key: it "
+                                               "needs 64 hex digits"));
+      }
+      std::copy(bytes.begin(), bytes.end(), digest.begin());
+      store.digests_.push_back(digest);
+      continue;
     }
     store.digests_.push_back(DigestOf(line));
   }
