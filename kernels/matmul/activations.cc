@@ -29,11 +29,7 @@ ActivationForm ActivationFormFor(ComputeMode mode, WeightFormat format) {
 
 int64_t PackedActivationBytes(ActivationForm form, int64_t num_tokens,
                               int64_t cols) {
-  // A kernel made for more tokens than a panel holds reads beyond its end and
-  // drops what it computed from that: the slack keeps those reads inside.
-  const int64_t slack =
-      kMaxPanelTokens * static_cast<int64_t>(sizeof(ActivationRecord));
-  return (num_tokens * PackedTokenBytes(form, cols) + slack + 63) / 64 * 64;
+  return (num_tokens * PackedTokenBytes(form, cols) + 63) / 64 * 64;
 }
 
 int64_t NumPanels(int64_t num_tokens) {

@@ -282,28 +282,34 @@ void ExactSlice(const PanelArgs& args, int half) {
   }
 }
 
-// Slices of eight tokens; a shorter one takes the next larger instance, whose
-// surplus sums are dropped.
+template <WeightFormat kFormat>
+void ExactEightOrFewer(const PanelArgs& slice, int64_t tokens, int half) {
+  switch (tokens) {
+    case 1:
+      return ExactSlice<kFormat, 1>(slice, half);
+    case 2:
+      return ExactSlice<kFormat, 2>(slice, half);
+    case 3:
+      return ExactSlice<kFormat, 3>(slice, half);
+    case 4:
+      return ExactSlice<kFormat, 4>(slice, half);
+    case 5:
+      return ExactSlice<kFormat, 5>(slice, half);
+    case 6:
+      return ExactSlice<kFormat, 6>(slice, half);
+    case 7:
+      return ExactSlice<kFormat, 7>(slice, half);
+    default:
+      return ExactSlice<kFormat, 8>(slice, half);
+  }
+}
+
 template <WeightFormat kFormat>
 void ExactPanel(const PanelArgs& args) {
   for (int64_t begin = 0; begin < args.tokens; begin += 8) {
     const PanelArgs slice = SliceOf(args, begin, sizeof(float));
     for (int half = 0; half < 2; ++half) {
-      switch (args.tokens - begin) {
-        case 1:
-          ExactSlice<kFormat, 1>(slice, half);
-          break;
-        case 2:
-          ExactSlice<kFormat, 2>(slice, half);
-          break;
-        case 3:
-        case 4:
-          ExactSlice<kFormat, 4>(slice, half);
-          break;
-        default:
-          ExactSlice<kFormat, 8>(slice, half);
-          break;
-      }
+      ExactEightOrFewer<kFormat>(slice, args.tokens - begin, half);
     }
   }
 }

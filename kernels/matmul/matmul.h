@@ -21,8 +21,7 @@ ActivationForm ActivationFormFor(ComputeMode mode, WeightFormat format);
 // Bytes that one packed token takes: a panel begins at PanelBegin() times this.
 int64_t PackedTokenBytes(ActivationForm form, int64_t cols);
 
-// Bytes of `num_tokens` packed rows of `cols` elements and some slack, a
-// multiple of 64.
+// Bytes of `num_tokens` packed rows of `cols` elements, a multiple of 64.
 int64_t PackedActivationBytes(ActivationForm form, int64_t num_tokens,
                               int64_t cols);
 

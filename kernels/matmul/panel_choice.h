@@ -7,9 +7,8 @@
 namespace millrace::kernels {
 namespace {
 
-// Instances exist for these numbers of tokens; a panel between two takes the
-// larger one, whose surplus sums are dropped: what they read lies in the next
-// group's records or in the slack behind the packed activations.
+// One instance for each number of tokens: sums live in registers, and nothing
+// is read or computed for tokens that are not there.
 template <template <int> typename Panel>
 PanelFn ChoosePanel(int64_t tokens) {
   switch (tokens) {
@@ -22,20 +21,27 @@ PanelFn ChoosePanel(int64_t tokens) {
     case 4:
       return Panel<4>::Run;
     case 5:
+      return Panel<5>::Run;
     case 6:
       return Panel<6>::Run;
     case 7:
+      return Panel<7>::Run;
     case 8:
       return Panel<8>::Run;
     case 9:
+      return Panel<9>::Run;
     case 10:
       return Panel<10>::Run;
     case 11:
+      return Panel<11>::Run;
     case 12:
       return Panel<12>::Run;
     case 13:
+      return Panel<13>::Run;
     case 14:
       return Panel<14>::Run;
+    case 15:
+      return Panel<15>::Run;
     default:
       return Panel<16>::Run;
   }

@@ -6,9 +6,13 @@
 
 namespace millrace::kernels {
 
-AlignedBytes::AlignedBytes(int64_t size)
-    : bytes_(static_cast<std::byte*>(std::aligned_alloc(
-          64, static_cast<size_t>((size + 63) / 64 * 64)))) {}
+AlignedBytes::AlignedBytes(int64_t size) {
+  void* bytes = nullptr;
+  if (posix_memalign(&bytes, 64, static_cast<size_t>(size)) != 0) {
+    std::abort();
+  }
+  bytes_.reset(static_cast<std::byte*>(bytes));
+}
 
 std::string Describe(const MatMulShape& shape) {
   return std::string(TraitsOf(shape.format).name) + " rows " +
@@ -63,8 +67,9 @@ std::vector<float> RunMatMul(const KernelTable& table, ComputeMode mode,
                              const MatMulCase& product) {
   const MatMulShape& shape = product.shape;
   const ActivationForm form = ActivationFormFor(mode, shape.format);
+  // Without the rounding of PackedActivationBytes().
   const int64_t packed_bytes =
-      PackedActivationBytes(form, shape.tokens, shape.cols);
+      shape.tokens * PackedTokenBytes(form, shape.cols);
   AlignedBytes packed(packed_bytes);
   // Anything may stand in memory that packing does not write.
   std::memset(packed.data(), 0xff, static_cast<size_t>(packed_bytes));
