@@ -42,6 +42,9 @@ bool LogEnabled(LogLevel level) {
 }
 
 void LogLine(LogLevel level, const char* file, absl::string_view text) {
+  if (!LogEnabled(level)) {
+    return;
+  }
   std::string line = absl::StrCat(
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
                        absl::UTCTimeZone()),

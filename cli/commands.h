@@ -9,6 +9,10 @@ namespace millrace::cli {
 
 // One maker per command; each is defined in the file of its command.
 std::unique_ptr<Command> MakeTokenizeCommand();
+std::unique_ptr<Command> MakeEvalCommand();
+std::unique_ptr<Command> MakePlanCommand();
+std::unique_ptr<Command> MakeRunCommand();
+std::unique_ptr<Command> MakeServeCommand();
 
 // All of them, in the order of --help.
 std::vector<std::unique_ptr<Command>> MakeCommands();

@@ -205,44 +205,61 @@ ActivationSizes ActivationSizesOf(const ModelSpec& spec,
   return sizes;
 }
 
-StageBytes StageBytesOf(const ModelSpec& spec, const StageShape& shape) {
-  StageBytes bytes;
+int64_t StageWeightsBytes(const ModelSpec& spec, const StageShape& shape) {
+  int64_t bytes = 0;
   for (int64_t layer = shape.first_layer; layer <= shape.last_layer; ++layer) {
-    bytes.weights_bytes +=
-        LayerWeightBytes(spec.layers[static_cast<size_t>(layer)]);
+    bytes += LayerWeightBytes(spec.layers[static_cast<size_t>(layer)]);
   }
   if (shape.holds_embedding) {
-    bytes.weights_bytes += EmbeddingWeightBytes(spec);
+    bytes += EmbeddingWeightBytes(spec);
   }
   if (shape.holds_head) {
-    bytes.weights_bytes += HeadWeightBytes(spec);
+    bytes += HeadWeightBytes(spec);
     if (spec.head_is_embedding && shape.holds_embedding) {
-      bytes.weights_bytes -= MatrixTileBytes(spec.head);
+      bytes -= MatrixTileBytes(spec.head);
     }
   }
+  return bytes;
+}
+
+int64_t StageKvBytes(const ModelSpec& spec, const StageShape& shape) {
+  int64_t bytes = 0;
   for (const KvGroup& group : KvGroupsOf(spec, shape)) {
-    bytes.kv_bytes += group.num_blocks * group.block_bytes;
+    bytes += group.num_blocks * group.block_bytes;
   }
+  return bytes;
+}
+
+int64_t StageScratchBytes(const ModelSpec& spec, const StageShape& shape) {
   const ActivationSizes sizes = ActivationSizesOf(spec, shape);
   const int64_t rows = shape.rows_max;
+  int64_t bytes = 0;
   const auto floats = [&](int64_t per_row) {
     return RoundUp(rows * per_row * 4, kAlignment);
   };
   // hidden, normed, q, attention output, k, v, gate, up.
-  bytes.scratch_bytes += 2 * floats(sizes.hidden) + 2 * floats(sizes.q) +
-                         2 * floats(sizes.kv) + 2 * floats(sizes.intermediate);
+  bytes += 2 * floats(sizes.hidden) + 2 * floats(sizes.q) +
+           2 * floats(sizes.kv) + 2 * floats(sizes.intermediate);
   // One packed copy per form that a layer's products may mix.
-  bytes.scratch_bytes += 3 * PackedRowsBytesMax(rows, sizes.widest_input);
-  bytes.scratch_bytes += 2 * floats(sizes.rope_pairs);  // cos, sin
-  bytes.scratch_bytes += RoundUp(sizes.experts * 4, kAlignment);
+  bytes += 3 * PackedRowsBytesMax(rows, sizes.widest_input);
+  bytes += 2 * floats(sizes.rope_pairs);  // cos, sin
+  bytes += RoundUp(sizes.experts * 4, kAlignment);
   // Router logits, choices and weights, and one output row per choice.
-  bytes.scratch_bytes +=
+  bytes +=
       floats(sizes.experts) + 3 * floats(sizes.experts_per_token) +
       RoundUp(rows * sizes.experts_per_token * sizes.hidden * 4, kAlignment);
   if (shape.holds_head) {
-    bytes.scratch_bytes +=
+    bytes +=
         RoundUp(LogitRowsMax(spec, shape) * spec.vocab_size * 4, kAlignment);
   }
+  return bytes;
+}
+
+StageBytes StageBytesOf(const ModelSpec& spec, const StageShape& shape) {
+  StageBytes bytes;
+  bytes.weights_bytes = StageWeightsBytes(spec, shape);
+  bytes.kv_bytes = StageKvBytes(spec, shape);
+  bytes.scratch_bytes = StageScratchBytes(spec, shape);
   return bytes;
 }
 

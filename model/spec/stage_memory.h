@@ -80,6 +80,10 @@ struct StageBytes {
   }
 };
 StageBytes StageBytesOf(const ModelSpec& spec, const StageShape& shape);
+// Its parts. KV of `shape.sequences` worst cases.
+int64_t StageWeightsBytes(const ModelSpec& spec, const StageShape& shape);
+int64_t StageKvBytes(const ModelSpec& spec, const StageShape& shape);
+int64_t StageScratchBytes(const ModelSpec& spec, const StageShape& shape);
 
 // Weights alone: bytes of one layer as tiles, of the embedding, of norm and
 // head.

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/compute_options.h"
+#include "cli/pipeline_config.h"
+#include "cli/plan_table.h"
+#include "model/checkpoint/checkpoint.h"
+#include "planner/cluster_codec.h"
+#include "planner/plan_codec.h"
+#include "planner/planner.h"
+#include "stage-worker/runtime/stage_shape.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr int64_t kClusterBytesMax = int64_t{64} << 20;
+constexpr int64_t kContextDefault = 4096;
+constexpr int64_t kLengthMax = int64_t{1} << 30;
+
+class PlanCommand final : public Command {
+ public:
+  [[nodiscard]] const char* name() const override { return "plan"; }
+  [[nodiscard]] const char* summary() const override {
+    return "Place a model on the nodes of a cluster, before anything is loaded";
+  }
+  [[nodiscard]] const char* example() const override {
+    return "millrace plan model.gguf --cluster "
+           "deploy/examples/three-nodes.yaml";
+  }
+  void Define(CLI::App& app) override;
+  absl::Status Run(Console& console) override;
+
+ private:
+  absl::Status CheckFlags() const;
+  absl::StatusOr<planner::PlanOptions> MakeOptions(
+      const model::ModelSpec& spec) const;
+
+  std::string model_;
+  std::string cluster_;
+  std::string contexts_;
+  std::string objective_ = "throughput";
+  std::string placement_ = "auto";
+  std::string out_;
+  std::string costs_;
+  std::string html_;
+  std::string kv_;
+  bool single_node_ = false;
+  bool verify_ = false;
+  std::optional<int64_t> prompt_len_;
+  std::optional<int64_t> output_len_;
+  std::optional<int64_t> chunk_;
+  std::optional<int64_t> concurrency_;
+};
+
+void PlanCommand::Define(CLI::App& app) {
+  app.add_option("MODEL", model_, "Model directory or GGUF file");
+  app.add_option("--cluster", cluster_, "Cluster file, JSON or YAML");
+  app.add_option("--context", contexts_, "Context lengths, as 4096,32768");
+  app.add_option("--objective", objective_, "throughput");
+  app.add_option("--placement", placement_, "auto or contiguous");
+  app.add_option("--prompt-len", prompt_len_, "Tokens of a prompt, for TTFT");
+  app.add_option("--output-len", output_len_, "Tokens of an answer");
+  app.add_option("--chunk", chunk_, "Prefill rows per pass");
+  app.add_option("--concurrency", concurrency_, "Sequences that must fit");
+  app.add_option("--kv", kv_, "f16, f32 or bf16 keys and values");
+  app.add_option("--out", out_, "Write the plan, as JSON, to this file");
+  app.add_option("--costs", costs_, "Not in this version");
+  app.add_option("--html", html_, "Not in this version");
+  app.add_flag("--single-node", single_node_, "Not in this version");
+  app.add_flag("--verify", verify_, "Not in this version");
+}
+
+absl::Status PlanCommand::CheckFlags() const {
+  const auto not_yet = [](absl::string_view option) {
+    return UsageError(option, "is not in this version of millrace");
+  };
+  if (!costs_.empty()) {
+    return not_yet("--costs");
+  }
+  if (!html_.empty()) {
+    return not_yet("--html");
+  }
+  if (single_node_) {
+    return not_yet("--single-node");
+  }
+  if (verify_) {
+    return not_yet("--verify");
+  }
+  if (objective_ != "throughput") {
+    return UsageError(
+        "--objective",
+        absl::StrCat("'", Printable(objective_), "' is not in this version"),
+        "give throughput");
+  }
+  if (placement_ != "auto" && placement_ != "contiguous") {
+    return UsageError(
+        "--placement",
+        absl::StrCat("'", Printable(placement_), "' is not in this version"),
+        "give contiguous");
+  }
+  if (model_.empty()) {
+    return UsageError("plan", "needs a model", "give its path");
+  }
+  if (cluster_.empty()) {
+    return UsageError("--cluster", "is missing",
+                      "give a cluster file, see the user guide");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLength(absl::string_view option,
+                         const std::optional<int64_t>& value) {
+  if (value.has_value() && (*value < 1 || *value > kLengthMax)) {
+    return UsageError(option, absl::StrCat(*value, " is out of range"),
+                      absl::StrCat("give a number from 1 to ", kLengthMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
+    const model::ModelSpec& spec) const {
+  MILLRACE_RETURN_IF_ERROR(CheckLength("--prompt-len", prompt_len_));
+  MILLRACE_RETURN_IF_ERROR(CheckLength("--output-len", output_len_));
+  MILLRACE_RETURN_IF_ERROR(CheckLength("--chunk", chunk_));
+  MILLRACE_RETURN_IF_ERROR(CheckLength("--concurrency", concurrency_));
+  planner::PlanOptions options;
+  options.contexts.clear();
+  for (const absl::string_view part :
+       absl::StrSplit(contexts_, ',', absl::SkipEmpty())) {
+    int64_t context = 0;
+    if (!absl::SimpleAtoi(part, &context) || context < 1 ||
+        context > kLengthMax) {
+      return UsageError("--context",
+                        absl::StrCat("'", Printable(part), "' is no length"),
+                        "give numbers as 4096,32768");
+    }
+    options.contexts.push_back(context);
+  }
+  if (options.contexts.empty()) {
+    const bool lengths = prompt_len_.has_value() && output_len_.has_value();
+    options.contexts.push_back(
+        lengths ? *prompt_len_ + *output_len_
+                : std::min(kContextDefault, spec.context_length));
+  }
+  options.concurrency = concurrency_;
+  options.prompt_len = prompt_len_;
+  options.chunk = chunk_;
+  ComputeFlags flags;
+  flags.kv = kv_;
+  flags.chunk = chunk_.value_or(0);
+  flags.context = options.contexts[0];
+  MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(flags, true));
+  const PipelineConfig pipeline =
+      MakePipelineConfig(spec, compute, concurrency_.value_or(1), {0});
+  options.shape = worker::ShapeOf(pipeline.stages[0]);
+  options.process_bytes = kProgramBytes + LinkBufferBytes(pipeline);
+  return options;
+}
+
+absl::Status PlanCommand::Run(Console& console) {
+  MILLRACE_RETURN_IF_ERROR(CheckFlags());
+  MILLRACE_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFile(cluster_, kClusterBytesMax));
+  MILLRACE_ASSIGN_OR_RETURN(const planner::Cluster cluster,
+                            planner::ParseCluster(text, cluster_));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<model::Checkpoint> checkpoint,
+                            model::Checkpoint::Open(model_));
+  const model::ModelSpec& spec = checkpoint->spec();
+  MILLRACE_ASSIGN_OR_RETURN(const planner::PlanOptions options,
+                            MakeOptions(spec));
+  const planner::Plan plan = planner::MakePlan(spec, cluster, options);
+  const Json document = planner::PlanToJson(plan, spec, cluster, options);
+  if (!out_.empty()) {
+    MILLRACE_RETURN_IF_ERROR(
+        WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));
+  }
+  if (console.json()) {
+    console.OutJson(document);
+  } else {
+    console.Out(PlanTable(plan, cluster));
+  }
+  if (!plan.fits) {
+    return AnswerIsNo("plan", plan.verdict,
+                      plan.advice.empty() ? "give more or larger nodes"
+                                          : plan.advice[0].change);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakePlanCommand() {
+  return std::make_unique<PlanCommand>();
+}
+
+}  // namespace millrace::cli

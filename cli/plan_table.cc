@@ -1,0 +1,88 @@
+#include "cli/plan_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/quantity.h"
+
+namespace millrace::cli {
+namespace {
+
+const std::string& NameOf(const planner::Cluster& cluster, int64_t node) {
+  return cluster.nodes[static_cast<size_t>(node)].name;
+}
+
+std::string Seconds(const std::optional<double>& seconds) {
+  return seconds.has_value() ? HumanDuration(absl::Seconds(*seconds))
+                             : "unknown";
+}
+
+void AppendStages(const planner::Plan& plan, const planner::Cluster& cluster,
+                  std::string& out) {
+  absl::StrAppendFormat(&out, "\n%5s  %-12s %9s %10s %10s %10s %10s %9s\n",
+                        "stage", "node", "layers", "weights", "KV pool",
+                        "scratch", "spare", "per pass");
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const planner::PlanStage& stage = plan.stages[i];
+    const planner::RouteEntry& entry = plan.route[i];
+    absl::StrAppendFormat(
+        &out, "%5d  %-12s %9s %10s %10s %10s %10s %9s\n", i,
+        NameOf(cluster, stage.node),
+        absl::StrCat(entry.first_layer, "-", entry.last_layer),
+        HumanSize(stage.weights_bytes), HumanSize(stage.kv_bytes),
+        HumanSize(stage.scratch_bytes),
+        HumanSize(stage.free_bytes - stage.kv_bytes), Seconds(stage.segment_s));
+  }
+}
+
+const char* BindingText(planner::BindingKind kind) {
+  switch (kind) {
+    case planner::BindingKind::kMemory:
+      return "memory";
+    case planner::BindingKind::kTime:
+      return "time";
+    case planner::BindingKind::kLink:
+      return "the link from it";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string PlanTable(const planner::Plan& plan,
+                      const planner::Cluster& cluster) {
+  std::string out = absl::StrCat(plan.verdict, "\n");
+  if (plan.fits) {
+    AppendStages(plan, cluster, out);
+    absl::StrAppend(&out, "\n");
+    for (const planner::ContextConcurrency& entry : plan.concurrency) {
+      absl::StrAppend(
+          &out, "at ", entry.context, " tokens: ",
+          entry.sequences.has_value() ? absl::StrCat(*entry.sequences)
+                                      : "unbounded",
+          " sequences",
+          entry.binding_node.has_value()
+              ? absl::StrCat(" (", NameOf(cluster, *entry.binding_node),
+                             " binds)")
+              : "",
+          "\n");
+    }
+    absl::StrAppend(&out, "cycle ", Seconds(plan.cycle_s), ", loop ",
+                    Seconds(plan.loop_s), ", TPOT ", Seconds(plan.tpot_s),
+                    plan.microbatches.has_value()
+                        ? absl::StrCat(", ", *plan.microbatches,
+                                       " micro-batches fill the pipeline")
+                        : "",
+                    "\n");
+    if (plan.binding.node.has_value()) {
+      absl::StrAppend(&out, NameOf(cluster, *plan.binding.node), " binds by ",
+                      BindingText(plan.binding.kind), "\n");
+    }
+  }
+  for (const planner::Advice& advice : plan.advice) {
+    absl::StrAppend(&out, "what would help: ", advice.change, ": ",
+                    advice.effect, "\n");
+  }
+  return out;
+}
+
+}  // namespace millrace::cli

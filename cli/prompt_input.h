@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/model_host.h"
+
+namespace millrace::cli {
+
+struct ChatMessage {
+  std::string role;
+  std::string text;
+};
+
+// Ids of a conversation through the model's chat template, an answer of the
+// assistant to come. Text of messages can never become a turn marker or another
+// added token unless `parse_special`. InputError when the model has no
+// tokenizer or template.
+absl::StatusOr<std::vector<int32_t>> ChatPrompt(
+    const ModelHost& host, const std::vector<ChatMessage>& messages,
+    bool parse_special);
+
+}  // namespace millrace::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace millrace::planner {
+
+// A cluster file as plain values, validated. What is missing there is missing
+// here: nothing is invented.
+
+struct Node {
+  std::string name;
+  int64_t memory_bytes = 0;                // what a stage may use in all
+  std::optional<double> memory_bandwidth;  // bytes per second, > 0
+  std::optional<double> compute;           // operations per second, > 0
+  std::optional<double> power_w;
+  std::map<std::string, std::string> labels;
+};
+
+struct Link {
+  std::optional<double> bandwidth;  // bytes per second, > 0
+  std::optional<double> latency_s;  // >= 0
+};
+
+struct NodePairLink {
+  int64_t node_a = 0;  // index into nodes
+  int64_t node_b = 0;
+  Link link;
+};
+
+struct Constraint {
+  // Layers first..last on nodes that carry all labels; or nodes left unused.
+  std::optional<int64_t> first_layer, last_layer;
+  std::map<std::string, std::string> labels;
+  int64_t spare_nodes = 0;
+};
+
+struct Cluster {
+  std::vector<Node> nodes;
+  Link link_default;
+  std::vector<NodePairLink> links;  // both directions, replace the default
+  int64_t reserve_bytes = 0;        // kept free on every node
+  std::vector<Constraint> constraints;
+
+  // The link between two nodes.
+  [[nodiscard]] const Link& LinkBetween(int64_t a, int64_t b) const;
+};
+
+inline constexpr int64_t kNodesMax = 100'000;
+
+}  // namespace millrace::planner

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/spec/stage_memory.h"
+#include "planner/cluster.h"
+
+namespace millrace::planner {
+
+// What a model is planned for.
+struct PlanOptions {
+  std::vector<int64_t> contexts = {4096};  // the first one must fit
+  std::optional<int64_t> concurrency;      // sequences that must fit; else 1
+  std::optional<int64_t> prompt_len;
+  std::optional<int64_t> chunk;  // prefill rows per pass, for TTFT; else 512
+  // How a stage is sized; layers, ends, context and sequences are filled in.
+  model::StageShape shape;
+  // Bytes of a worker beside its stage: program and link buffers.
+  int64_t process_bytes = 0;
+};
+
+struct RouteEntry {
+  int64_t node = 0;  // index into the cluster's nodes
+  int64_t first_layer = 0;
+  int64_t last_layer = 0;  // included
+};
+
+struct PlanStage {
+  int64_t node = 0;
+  int64_t weights_bytes = 0;
+  int64_t scratch_bytes = 0;  // activations, program and link buffers
+  int64_t kv_bytes_per_token = 0;
+  int64_t state_bytes_per_sequence = 0;
+  int64_t free_bytes = 0;  // before any sequence
+  std::optional<double> segment_s;
+  int64_t kv_bytes = 0;        // pools for the sequences that must fit
+  int64_t resident_bytes = 0;  // of the worker's process, once loaded
+};
+
+struct ContextConcurrency {
+  int64_t context = 0;
+  std::optional<int64_t> sequences;     // nothing: unbounded
+  std::optional<int64_t> binding_node;  // nothing: nothing binds
+};
+
+enum class BindingKind { kMemory, kTime, kLink };
+
+struct Binding {
+  BindingKind kind = BindingKind::kMemory;
+  std::optional<int64_t> node;  // the sending one for a link
+};
+
+struct Advice {
+  std::string change;
+  std::string effect;
+  double gain = 0;  // by which advice is sorted
+};
+
+// Bounds no plan can beat; nothing where unknown.
+struct Bounds {
+  std::optional<double> cycle_s;
+  std::optional<double> tokens_per_s;
+  std::optional<int64_t> sequences;
+  std::optional<int64_t> nodes_used;
+  std::optional<double> gap;  // 1 - plan / bound; 0: proven best
+};
+
+// Where a model's layers go and what follows from it. Times are nothing where
+// the cluster file lacks a number they need.
+struct Plan {
+  bool fits = false;
+  std::string verdict;
+  std::vector<RouteEntry> route;  // empty when it does not fit
+  std::vector<PlanStage> stages;
+  Binding binding;
+  std::vector<ContextConcurrency> concurrency;
+  std::optional<double> cycle_s;
+  std::optional<double> loop_s;
+  std::optional<int64_t> microbatches;
+  std::optional<double> tokens_per_s;
+  std::optional<double> tpot_s;
+  std::optional<double> ttft_s;
+  int64_t rows = 1;  // sequences per micro-batch
+  Bounds bounds;
+  std::vector<Advice> advice;
+};
+
+}  // namespace millrace::planner

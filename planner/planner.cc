@@ -1,0 +1,138 @@
+#include "planner/planner.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/quantity.h"
+#include "planner/placement.h"
+#include "planner/plan_numbers.h"
+
+namespace millrace::planner {
+namespace {
+
+int64_t SpareNodes(const Cluster& cluster) {
+  int64_t spare = 0;
+  for (const Constraint& constraint : cluster.constraints) {
+    spare = std::max(spare, constraint.spare_nodes);
+  }
+  return spare;
+}
+
+// Memory of the whole model and of the whole cluster: the first thing to look
+// at when it does not fit.
+std::string WhyNot(const StageModel& stages) {
+  const int64_t layers = stages.num_layers();
+  const int64_t weights = stages.costs().WeightsBytes(0, layers);
+  int64_t available = 0;
+  int64_t largest = 0;
+  for (size_t i = 0; i < stages.cluster().nodes.size(); ++i) {
+    const int64_t node = stages.Available(static_cast<int64_t>(i));
+    available += std::max<int64_t>(0, node);
+    largest = std::max(largest, node);
+  }
+  int64_t widest = 0;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    widest = std::max(widest, stages.costs().WeightsBytes(layer, layer + 1) +
+                                  stages.ScratchBytes(layer, layer + 1));
+  }
+  if (weights > available) {
+    return absl::StrCat("does not fit: the weights are ", HumanSize(weights),
+                        ", all nodes together have ", HumanSize(available),
+                        "; ", HumanSize(weights - available), " are missing");
+  }
+  if (widest > largest) {
+    return absl::StrCat("does not fit: one layer with its scratch needs ",
+                        HumanSize(widest), ", the largest node has ",
+                        HumanSize(largest));
+  }
+  return absl::StrCat(
+      "does not fit: weights of ", HumanSize(weights),
+      " with KV and scratch find no place in nodes of ", HumanSize(available),
+      " together; a shorter --context or fewer sequences need less");
+}
+
+std::string WhyYes(const Plan& plan, const Cluster& cluster) {
+  std::string text = absl::StrCat("fits on ", plan.route.size(), " of ",
+                                  cluster.nodes.size(), " nodes");
+  const ContextConcurrency& first = plan.concurrency.front();
+  if (first.sequences.has_value()) {
+    absl::StrAppend(&text, ", ", *first.sequences, " sequences of ",
+                    first.context, " tokens");
+  } else {
+    absl::StrAppend(&text, ", sequences unbounded by memory");
+  }
+  if (plan.tokens_per_s.has_value()) {
+    absl::StrAppendFormat(&text, ", about %.3g tokens/s", *plan.tokens_per_s);
+  }
+  return text;
+}
+
+void FillBounds(const Placement& placement, Plan& plan) {
+  plan.bounds.nodes_used = 1;
+  if (placement.exact && plan.cycle_s.has_value()) {
+    plan.bounds.cycle_s = plan.cycle_s;
+    plan.bounds.tokens_per_s = plan.tokens_per_s;
+    plan.bounds.gap = 0;
+  }
+}
+
+Plan PlanOnce(const model::ModelSpec& spec, const Cluster& cluster,
+              const PlanOptions& options) {
+  const StageModel stages(spec, cluster, options);
+  Plan plan;
+  const std::optional<Placement> placement =
+      PlaceContiguous(stages, SpareNodes(cluster));
+  if (!placement.has_value()) {
+    plan.verdict = WhyNot(stages);
+    return plan;
+  }
+  plan.fits = true;
+  plan.route = placement->route;
+  FillNumbers(stages, options, plan);
+  FillBounds(*placement, plan);
+  plan.verdict = WhyYes(plan, cluster);
+  return plan;
+}
+
+// What one more node like the first would bring, found by planning anew.
+void AddAdvice(const model::ModelSpec& spec, const Cluster& cluster,
+               const PlanOptions& options, Plan& plan) {
+  if (cluster.nodes.size() >= static_cast<size_t>(kNodesMax)) {
+    return;
+  }
+  Cluster larger = cluster;
+  const Node& kind = cluster.nodes.front();
+  larger.nodes.push_back(kind);
+  const Plan with = PlanOnce(spec, larger, options);
+  Advice advice;
+  advice.change = absl::StrCat("one more node like ", kind.name);
+  if (!plan.fits) {
+    if (with.fits) {
+      advice.effect = "fits";
+      plan.advice.push_back(advice);
+    }
+    return;
+  }
+  if (!with.fits) {
+    return;
+  }
+  if (plan.tokens_per_s.has_value() && with.tokens_per_s.has_value()) {
+    advice.gain = *with.tokens_per_s / *plan.tokens_per_s - 1;
+    if (advice.gain > 0.005) {
+      advice.effect = absl::StrFormat("+%.0f %% tokens/s", 100 * advice.gain);
+      plan.advice.push_back(advice);
+    }
+  }
+}
+
+}  // namespace
+
+Plan MakePlan(const model::ModelSpec& spec, const Cluster& cluster,
+              const PlanOptions& options) {
+  Plan plan = PlanOnce(spec, cluster, options);
+  AddAdvice(spec, cluster, options, plan);
+  return plan;
+}
+
+}  // namespace millrace::planner
