@@ -5,6 +5,7 @@ namespace millrace::cli {
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeTokenizeCommand());
+  commands.push_back(MakeRenderCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeServeCommand());
   commands.push_back(MakePlanCommand());

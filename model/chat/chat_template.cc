@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -15,7 +15,10 @@
 namespace millrace::model {
 namespace {
 
-constexpr absl::string_view kTokenSuffix = "_token";
+// Variables whose text is the model's own, not a client's.
+bool IsTrusted(absl::string_view variable) {
+  return variable == "bos_token" || variable == "eos_token";
+}
 
 std::vector<TextSegment> Segments(const jinja::Text& text) {
   std::vector<TextSegment> out;
@@ -74,7 +77,7 @@ absl::StatusOr<std::vector<TextSegment>> ChatTemplate::Render(
       continue;
     }
     absl::StatusOr<jinja::Value> value =
-        jinja::InputValue(runtime, *found, !absl::EndsWith(name, kTokenSuffix));
+        jinja::InputValue(runtime, *found, !IsTrusted(name));
     status = value.status();
     if (status.ok()) {
       interpreter.SetVariable(static_cast<int32_t>(i), *std::move(value));

@@ -32,10 +32,10 @@ class ChatTemplate {
   // add_generation_prompt, bos_token, ...); strftime_now reads `now`. Texts
   // from `input` carry their origin through every operation of the template:
   // what stems from them comes back with AddedTokenMode::kNone, the template's
-  // own text and variables named `*_token` (bos_token, eos_token) as
-  // kParseSpecial. Neighboring pieces of one mode are joined. An InputError
-  // carries raise_exception's text alone as its `what`, or "line N: reason";
-  // limits that are passed are kResourceExhausted.
+  // own text, bos_token and eos_token as kParseSpecial. Neighboring pieces of
+  // one mode are joined. An InputError carries raise_exception's text alone as
+  // its `what`, or "line N: reason"; limits that are passed are
+  // kResourceExhausted.
   absl::StatusOr<std::vector<TextSegment>> Render(
       const Json& input, absl::Time now, const RenderLimits& limits = {}) const;
 

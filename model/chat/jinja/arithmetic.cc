@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "model/chat/jinja/operators.h"
 #include "model/chat/jinja/percent_format.h"
+#include "model/chat/jinja/text_operations.h"
 
 namespace millrace::model::jinja {
 namespace {
@@ -138,15 +139,11 @@ absl::StatusOr<Value> RepeatText(Runtime& runtime, const Text& text,
   if (count > kTextBytesMax / text.size()) {
     return absl::ResourceExhaustedError("a repeated text is too long");
   }
-  MILLRACE_RETURN_IF_ERROR(
-      runtime.heap().Ensure(text.size() * static_cast<int64_t>(count)));
-  MILLRACE_RETURN_IF_ERROR(
-      runtime.Spend(static_cast<int64_t>(count) / 16 +
-                    static_cast<int64_t>(count) * text.size() / 256));
+  const int64_t total = text.size() * static_cast<int64_t>(count);
+  MILLRACE_RETURN_IF_ERROR(runtime.heap().Ensure(total));
+  MILLRACE_RETURN_IF_ERROR(runtime.SpendPass(total));
   TextWriter writer(runtime);
-  for (Integer i = 0; i < count; ++i) {
-    writer.Append(text);
-  }
+  AppendRepeated(text, static_cast<int64_t>(count), writer);
   return Finish(runtime, writer);
 }
 

@@ -243,6 +243,7 @@ Interpreter::FlowOr Interpreter::RunLoop(const Statement& statement,
   }
   const size_t count = loop->items.size();
   for (; loop->index < count; ++loop->index) {
+    MILLRACE_RETURN_IF_ERROR(runtime_.Spend(2));
     Inner inner(*this, &scope);
     inner.scope().Set(kSymbolLoop, Value::Of(Kind::kLoop, loop));
     MILLRACE_RETURN_IF_ERROR(

@@ -92,6 +92,19 @@ std::vector<Piece> SplitLines(const Text& text, bool keep_ends) {
   return out;
 }
 
+void AppendRepeated(const Text& text, int64_t count, TextWriter& writer) {
+  // By doubling: one append per character would cost a hundred times as much.
+  for (Text power = text; count > 0 && !writer.full(); count >>= 1) {
+    if ((count & 1) != 0) {
+      writer.Append(power);
+    }
+    if (count > 1) {
+      const Text half = power;
+      power.Append(half);
+    }
+  }
+}
+
 absl::StatusOr<Value> Justify(Runtime& runtime, const Text& text, int64_t width,
                               const Text& fill, Side free_side) {
   if (CountCodePoints(fill.bytes()) != 1) {
@@ -109,13 +122,9 @@ absl::StatusOr<Value> Justify(Runtime& runtime, const Text& text, int64_t width,
                            ? missing
                            : missing / 2 + (missing & width & 1);
   TextWriter writer(runtime);
-  for (int64_t i = 0; i < left; ++i) {
-    writer.Append(fill);
-  }
+  AppendRepeated(fill, left, writer);
   writer.Append(text);
-  for (int64_t i = left; i < missing; ++i) {
-    writer.Append(fill);
-  }
+  AppendRepeated(fill, missing - left, writer);
   return Finish(runtime, writer);
 }
 

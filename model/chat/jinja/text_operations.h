@@ -30,6 +30,9 @@ struct Piece {
 // str.splitlines; the line ends belong to a piece only with `keep_ends`.
 std::vector<Piece> SplitLines(const Text& text, bool keep_ends);
 
+// `text` so many times; the caller has bounded the result.
+void AppendRepeated(const Text& text, int64_t count, TextWriter& writer);
+
 // `text` in the middle (or at one side) of `width` characters.
 absl::StatusOr<Value> Justify(Runtime& runtime, const Text& text, int64_t width,
                               const Text& fill, Side free_side);
