@@ -26,6 +26,7 @@ TcpChannel::TcpChannel(Descriptor socket, const Options& options)
     : options_(options),
       socket_(std::move(socket)),
       peer_(PeerName(socket_.get())),
+      grant_below_(std::max(uint32_t{1}, options.window / 2)),
       receives_(options.window),
       reader_(options.frame_bytes_max, *this),
       writer_(options.window, options.peer_window),
@@ -73,16 +74,21 @@ void TcpChannel::PostReceive(std::unique_ptr<FrameBuffer> buffer,
   Completion post;
   post.receive = std::move(done);
   post.buffer = std::move(buffer);
+  bool wake = true;
   {
     MutexLock lock(mutex_);
     if (receives_outstanding_ < options_.window) {
       ++receives_outstanding_;
       posted_receives_.Push(std::move(post));
+      // While the peer has credits the loop finds the buffer when it next runs.
+      wake = ended_ || peer_credits_ < grant_below_;
     } else {
       refused_.push_back(std::move(post));
     }
   }
-  wake_.Set();
+  if (wake) {
+    wake_.Set();
+  }
 }
 
 void TcpChannel::Close(absl::Status reason) {
@@ -109,6 +115,18 @@ void TcpChannel::LoopOnLoop() noexcept {
   }
 }
 
+void TcpChannel::GrantLocked() {
+  while (!posted_receives_.empty()) {
+    receives_.Push(posted_receives_.Pop());
+    ++credits_to_grant_;
+  }
+  if (peer_credits_ < grant_below_ && credits_to_grant_ > 0) {
+    writer_.AddCredits(credits_to_grant_);
+    peer_credits_ += credits_to_grant_;
+    credits_to_grant_ = 0;
+  }
+}
+
 bool TcpChannel::HasPosted() {
   MutexLock lock(mutex_);
   return !posted_sends_.empty() || !posted_receives_.empty() ||
@@ -117,7 +135,6 @@ bool TcpChannel::HasPosted() {
 
 bool TcpChannel::TakePostedOnLoop() {
   wake_.Clear();
-  uint32_t receives = 0;
   bool stop = false;
   bool close = false;
   {
@@ -125,16 +142,10 @@ bool TcpChannel::TakePostedOnLoop() {
     while (!posted_sends_.empty()) {
       writer_.AddFrame(posted_sends_.Pop());
     }
-    while (!posted_receives_.empty()) {
-      receives_.Push(posted_receives_.Pop());
-      ++receives;
-    }
+    GrantLocked();
     std::swap(refused_now_, refused_);
     stop = stop_;
     close = !close_request_.ok();
-  }
-  if (receives > 0) {
-    writer_.AddCredits(receives);
   }
   for (Completion& post : refused_now_) {
     post.status = state_ == State::kOpen || state_ == State::kClosing
@@ -187,6 +198,10 @@ absl::Status TcpChannel::TransferOnLoop() {
     return written;
   }
   MILLRACE_RETURN_IF_ERROR(read);
+  {
+    MutexLock lock(mutex_);
+    GrantLocked();
+  }
   // Credits that just came may let parked frames go.
   return WriteOnLoop(/*only_rest=*/false);
 }
@@ -201,6 +216,7 @@ void TcpChannel::BeginCloseOnLoop() {
   {
     MutexLock lock(mutex_);
     end_ = close_request_;
+    ended_ = true;
   }
   state_ = State::kClosing;
   give_up_at_ = clock_.Monotonic() + kCloseTimeout;
@@ -208,6 +224,10 @@ void TcpChannel::BeginCloseOnLoop() {
 
 void TcpChannel::EndOnLoop(const absl::Status& reason) {
   end_ = reason;
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+  }
   if (!peer_knows_) {
     writer_.WriteClose(socket_.get(), end_);
   }
@@ -283,8 +303,11 @@ void TcpChannel::CompleteReceiveOnLoop(Completion post) {
 }
 
 absl::Span<std::byte> TcpChannel::FrameBegins(int64_t bytes) {
-  if (receives_.empty()) {
-    return {};
+  {
+    MutexLock lock(mutex_);
+    if (peer_credits_ == 0) {
+      return {};
+    }
   }
   return receives_.front().buffer->bytes().subspan(0,
                                                    static_cast<size_t>(bytes));
@@ -293,6 +316,10 @@ absl::Span<std::byte> TcpChannel::FrameBegins(int64_t bytes) {
 void TcpChannel::FrameEnds(int64_t bytes) {
   Completion post = receives_.Pop();
   post.bytes = bytes;
+  {
+    MutexLock lock(mutex_);
+    --peer_credits_;
+  }
   CompleteReceiveOnLoop(std::move(post));
 }
 

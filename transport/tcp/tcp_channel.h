@@ -55,6 +55,8 @@ class TcpChannel final : public Channel, private TcpReader::Sink {
 
   void LoopOnLoop() noexcept;
   bool HasPosted() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes posted receives and grants them once that is due. On the loop.
+  void GrantLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves what was posted to the loop's own queues; false when stopping.
   bool TakePostedOnLoop() ABSL_LOCKS_EXCLUDED(mutex_);
   void StepOnLoop();
@@ -79,16 +81,21 @@ class TcpChannel final : public Channel, private TcpReader::Sink {
   Descriptor socket_;       // loop
   const std::string peer_;  // address, for messages
   WakeEvent wake_;
+  // The peer is granted more once it holds fewer credits than this. Half the
+  // window saves two of three credit records and the wakes behind them, and
+  // never lets a peer run dry that has the other half.
+  const uint32_t grant_below_;
 
   // Loop only.
   State state_ = State::kOpen;
-  absl::Duration give_up_at_;  // of kClosing and kLingering
-  absl::Status end_;           // why it ended
-  bool peer_knows_ = false;    // the peer ended it, or is gone
-  FixedRing<Completion> receives_;
+  absl::Duration give_up_at_;       // of kClosing and kLingering
+  absl::Status end_;                // why it ended
+  bool peer_knows_ = false;         // the peer ended it, or is gone
+  FixedRing<Completion> receives_;  // in the order of posting
   TcpReader reader_;
   TcpWriter writer_;
   std::vector<Completion> refused_now_;
+  uint32_t credits_to_grant_ = 0;
 
   Mutex mutex_;
   FixedRing<Completion> posted_sends_ ABSL_GUARDED_BY(mutex_);
@@ -96,6 +103,8 @@ class TcpChannel final : public Channel, private TcpReader::Sink {
   std::vector<Completion> refused_ ABSL_GUARDED_BY(mutex_);
   uint32_t sends_outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t receives_outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t peer_credits_ ABSL_GUARDED_BY(mutex_) = 0;  // granted, unused
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no frame comes any more
   absl::Status close_request_ ABSL_GUARDED_BY(mutex_);  // OK while none
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
 
