@@ -33,9 +33,9 @@ class CompletionSession {
  public:
   struct Options {
     const model::Tokenizer* tokenizer = nullptr;  // null: ids only, no text
-    std::vector<std::string> stop;                // none empty
+    std::vector<std::string> stop = {};           // none empty
     bool skip_special = true;
-    std::vector<int32_t> end_tokens;  // end the sequence and are not shown
+    std::vector<int32_t> end_tokens = {};  // end the sequence and are not shown
     bool want_logprobs = false;
   };
 

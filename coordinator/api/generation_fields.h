@@ -15,18 +15,18 @@ namespace millrace::coordinator {
 // What the model itself asks for where a request does not say (its
 // generation_config.json).
 struct SamplingDefaults {
-  std::optional<double> temperature;
-  std::optional<double> top_p;
-  std::optional<double> min_p;
-  std::optional<int64_t> top_k;
-  std::optional<double> repetition_penalty;
+  std::optional<double> temperature = {};
+  std::optional<double> top_p = {};
+  std::optional<double> min_p = {};
+  std::optional<int64_t> top_k = {};
+  std::optional<double> repetition_penalty = {};
 };
 
 // Bounds of the model being served.
 struct ModelLimits {
   int64_t context = 0;  // tokens of prompt and answer together
   int64_t vocab_size = 0;
-  SamplingDefaults defaults;
+  SamplingDefaults defaults = {};
 };
 
 // Sequences of one request: prompts times n.
