@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeServeCommand());
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeEvalCommand());
+  commands.push_back(MakeInspectCommand());
   return commands;
 }
 

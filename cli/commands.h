@@ -8,6 +8,7 @@
 namespace millrace::cli {
 
 // One maker per command; each is defined in the file of its command.
+std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeTokenizeCommand();
 std::unique_ptr<Command> MakeRenderCommand();
 std::unique_ptr<Command> MakeEvalCommand();

@@ -39,6 +39,7 @@ Console::Console(bool json)
 void Console::Out(absl::string_view bytes) { WriteAll(STDOUT_FILENO, bytes); }
 
 void Console::OutJson(const Json& document) {
+  answered_ = true;
   Out(absl::StrCat(WriteJson(document), "\n"));
 }
 
@@ -54,7 +55,7 @@ void Console::Progress(absl::string_view text) {
 }
 
 void Console::Error(const absl::Status& status) {
-  if (json_) {
+  if (json_ && !(answered_ && KindOf(status) == ErrorKind::kAnswerNo)) {
     boost::json::object document;
     document["error"] = ErrorJson(status);
     OutJson(document);

@@ -33,7 +33,8 @@ class Console {
   void Progress(absl::string_view text);
 
   // The error in the two forms of the contract: `millrace: error: OBJECT: WHAT`
-  // and `hint: ...` on stderr; with --json also {"error": ...} on stdout.
+  // and `hint: ...` on stderr; with --json also {"error": ...} on stdout,
+  // unless the answer is no and the document that says so has been written.
   void Error(const absl::Status& status);
 
  private:
@@ -41,6 +42,7 @@ class Console {
   const bool out_is_terminal_;
   const bool err_is_terminal_;
   const bool color_;
+  bool answered_ = false;  // a JSON document has been written
 };
 
 // {"code", "message", "object", "hint"} of an error.

@@ -135,6 +135,9 @@ PartCosts CostsOf(const ModelSpec& spec) {
     costs += CostsOf(layer);
   }
   costs += HeadCosts(spec);
+  if (spec.head_is_embedding) {
+    costs.tile_bytes -= MatrixTileBytes(spec.embedding);
+  }
   return costs;
 }
 

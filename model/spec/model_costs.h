@@ -36,7 +36,7 @@ struct PartCosts {
 // Final norm and head. A tied head has no parameters and no stored bytes of its
 // own, but the stage that holds it needs its tiles.
 [[nodiscard]] PartCosts HeadCosts(const ModelSpec& spec);
-// All of it, a tied head counted once in parameters and stored bytes.
+// All of it in one process, a tied head counted once.
 [[nodiscard]] PartCosts CostsOf(const ModelSpec& spec);
 
 // Values (keys and values together) that one position keeps in a layer.

@@ -66,6 +66,7 @@ TEST(ModelCosts, TiedHeadCountsOnce) {
   EXPECT_EQ(CostsOf(untied).parameters - CostsOf(tied).parameters, matrix);
   EXPECT_EQ(HeadCosts(tied).parameters, 64);
   EXPECT_EQ(HeadCosts(tied).tile_bytes, 2 * matrix);
+  EXPECT_EQ(CostsOf(untied).tile_bytes - CostsOf(tied).tile_bytes, 2 * matrix);
   EXPECT_EQ(EmbeddingCosts(tied).read_bytes_per_token, 0);
 }
 

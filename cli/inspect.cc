@@ -1,0 +1,223 @@
+// millrace inspect: what is in a checkpoint, and whether it is whole.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "base/status_macros.h"
+#include "boost/json/array.hpp"
+#include "boost/json/object.hpp"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/model_report.h"
+#include "model/chat/chat_template.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/spec_from_config.h"
+#include "model/checkpoint/weights_check.h"
+#include "model/spec/model_costs.h"
+#include "model/tokenizer/gguf_vocabulary.h"
+#include "model/tokenizer/open.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace json = boost::json;
+
+Json TokenizerJson(const model::Checkpoint& checkpoint) {
+  json::object out;
+  if (const std::string* path = checkpoint.tokenizer_json_path()) {
+    out["kind"] = "tokenizer.json";
+    out["file"] = *path;
+    return out;
+  }
+  if (const model::GgufVocabulary* vocabulary = checkpoint.gguf_vocabulary()) {
+    out["kind"] = absl::StrCat("gguf ", Printable(vocabulary->model));
+    out["pattern"] = Printable(vocabulary->pre);
+    out["tokens"] = static_cast<int64_t>(vocabulary->tokens.size());
+    return out;
+  }
+  return nullptr;
+}
+
+Json TemplateJson(const model::Checkpoint& checkpoint) {
+  const std::string* source = checkpoint.chat_template();
+  if (source == nullptr) {
+    return nullptr;
+  }
+  json::object out;
+  out["bytes"] = static_cast<int64_t>(source->size());
+  return out;
+}
+
+class InspectCommand final : public Command {
+ public:
+  [[nodiscard]] const char* name() const override { return "inspect"; }
+  [[nodiscard]] const char* summary() const override {
+    return "Show what is in a model, and check that it is whole";
+  }
+  [[nodiscard]] const char* example() const override {
+    return "millrace inspect model.gguf --verify";
+  }
+
+  void Define(CLI::App& app) override {
+    app.add_option("path", path_, "Folder, .gguf file, or a lone config.json")
+        ->required();
+    app.add_flag("--tensors", tensors_, "List every tensor");
+    app.add_flag("--verify", verify_,
+                 "Read every weight, the tokenizer and the template; exit code "
+                 "3 when something is damaged");
+  }
+
+  absl::Status Run(Console& console) override {
+    if (!IsDirectory(path_) && absl::EndsWith(path_, ".json")) {
+      return InspectConfig(console);
+    }
+    MILLRACE_ASSIGN_OR_RETURN(const auto checkpoint,
+                              model::Checkpoint::Open(path_));
+    json::object report = ModelReport(checkpoint->spec());
+    json::array files;
+    for (const std::string& file : checkpoint->files()) {
+      files.emplace_back(file);
+    }
+    report["files"] = std::move(files);
+    report["tokenizer"] = TokenizerJson(*checkpoint);
+    report["chat_template"] = TemplateJson(*checkpoint);
+    if (tensors_) {
+      report["tensors"] = TensorReport(checkpoint->spec(), checkpoint->files());
+    }
+    if (verify_) {
+      MILLRACE_RETURN_IF_ERROR(Verify(*checkpoint, console, report));
+    }
+    Show(report, console);
+    if (verify_ && !report["ok"].get_bool()) {
+      const json::object& first = report["damage"].get_array()[0].get_object();
+      return AnswerIsNo(
+          Printable(path_, 512),
+          absl::StrCat("is damaged in ", report["damage"].get_array().size(),
+                       " places, first ",
+                       std::string(first.at("file").get_string()), ": ",
+                       first.at("tensor").is_string()
+                           ? std::string(first.at("tensor").get_string())
+                           : std::string("file"),
+                       ": ", std::string(first.at("why").get_string())),
+          "copy or download the files again");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status InspectConfig(Console& console) const {
+    if (verify_) {
+      return UsageError("--verify",
+                        "needs the weights, this is a configuration alone");
+    }
+    MILLRACE_ASSIGN_OR_RETURN(const model::ModelSpec spec,
+                              model::SpecFromConfig(path_));
+    json::object report = ModelReport(spec);
+    if (tensors_) {
+      report["tensors"] = TensorReport(spec, {});
+    }
+    Show(report, console);
+    return absl::OkStatus();
+  }
+
+  static void Show(const json::object& report, Console& console) {
+    if (console.json()) {
+      console.OutJson(report);
+    } else {
+      console.Out(ModelReportText(report));
+    }
+  }
+
+  // Adds `checks`, `ok` and `damage`.
+  absl::Status Verify(const model::Checkpoint& checkpoint, Console& console,
+                      json::object& report) const;
+
+  std::string path_;
+  bool tensors_ = false;
+  bool verify_ = false;
+};
+
+class Verification {
+ public:
+  void Add(const std::string& check, bool ok) {
+    json::object entry;
+    entry["check"] = check;
+    entry["ok"] = ok;
+    checks_.push_back(std::move(entry));
+  }
+  void Damage(const std::string& file, const std::string& tensor,
+              const std::string& why) {
+    json::object entry;
+    entry["file"] = file;
+    entry["tensor"] =
+        tensor.empty() ? Json(nullptr) : Json(json::string(tensor));
+    entry["why"] = why;
+    damage_.push_back(std::move(entry));
+  }
+  // A check of one file as a whole.
+  void AddFile(const std::string& check, const std::string& file,
+               const absl::Status& status) {
+    Add(check, status.ok());
+    if (!status.ok()) {
+      Damage(file, "", std::string(status.message()));
+    }
+  }
+  void Finish(json::object& report) {
+    report["ok"] = damage_.empty();
+    report["checks"] = std::move(checks_);
+    report["damage"] = std::move(damage_);
+  }
+
+ private:
+  json::array checks_;
+  json::array damage_;
+};
+
+absl::Status InspectCommand::Verify(const model::Checkpoint& checkpoint,
+                                    Console& console,
+                                    json::object& report) const {
+  Verification out;
+  out.Add("headers, shapes and places of all tensors", true);
+  const int64_t total = model::CostsOf(checkpoint.spec()).stored_bytes;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const model::WeightsCheck weights,
+      model::CheckWeights(checkpoint, [&](int64_t done) {
+        console.Progress(absl::StrCat("reading weights: ", HumanSize(done),
+                                      " of ", HumanSize(total)));
+        return Interrupts() == 0;
+      }));
+  console.Progress("");
+  out.Add(absl::StrCat("values of ", weights.tensors, " tensors, ",
+                       weights.bytes, " bytes"),
+          weights.damage.empty());
+  for (const model::WeightDamage& damage : weights.damage) {
+    out.Damage(damage.file, damage.tensor, damage.why);
+  }
+  const std::string* tokenizer_path = checkpoint.tokenizer_json_path();
+  if (tokenizer_path != nullptr || checkpoint.gguf_vocabulary() != nullptr) {
+    out.AddFile(
+        "tokenizer",
+        tokenizer_path != nullptr ? *tokenizer_path : checkpoint.files()[0],
+        model::TokenizerOf(checkpoint).status());
+  }
+  if (const std::string* source = checkpoint.chat_template()) {
+    out.AddFile("chat template", path_,
+                model::ChatTemplate::Compile(*source, path_).status());
+  }
+  out.Finish(report);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInspectCommand() {
+  return std::make_unique<InspectCommand>();
+}
+
+}  // namespace millrace::cli
