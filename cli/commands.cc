@@ -8,6 +8,9 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeRenderCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeServeCommand());
+  commands.push_back(MakeUpCommand());
+  commands.push_back(MakeCoordinatorCommand());
+  commands.push_back(MakeStageWorkerCommand());
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeEvalCommand());
   commands.push_back(MakeInspectCommand());

@@ -11,10 +11,13 @@ namespace millrace::cli {
 std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeTokenizeCommand();
 std::unique_ptr<Command> MakeRenderCommand();
+std::unique_ptr<Command> MakeCoordinatorCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
+std::unique_ptr<Command> MakeStageWorkerCommand();
+std::unique_ptr<Command> MakeUpCommand();
 
 // All of them, in the order of --help.
 std::vector<std::unique_ptr<Command>> MakeCommands();

@@ -11,7 +11,7 @@ std::vector<int64_t> EvenStages(const model::ModelSpec& spec,
   const LayerCosts costs(spec);
   const auto cuts = CutSegments(
       costs.num_layers(), num_stages, [&](int64_t, int64_t begin, int64_t end) {
-        return std::optional<double>(costs.BytesPerToken(begin, end));
+        return std::optional<double>(costs.NominalCost(begin, end));
       });
   MILLRACE_CHECK(cuts.has_value());
   return *cuts;

@@ -22,6 +22,13 @@ class LayerCosts {
   // Bytes read and operations done for one token.
   [[nodiscard]] double BytesPerToken(int64_t begin, int64_t end) const;
   [[nodiscard]] double FlopsPerToken(int64_t begin, int64_t end) const;
+  // Relative time of decoding one token on nodes of unknown speed, in bytes: a
+  // processor does about ten operations while it reads a byte of weights.
+  [[nodiscard]] double NominalCost(int64_t begin, int64_t end) const {
+    constexpr double kOperationsPerByte = 10;
+    return BytesPerToken(begin, end) +
+           FlopsPerToken(begin, end) / kOperationsPerByte;
+  }
 
  private:
   std::vector<int64_t> weights_;  // [layers + 1], before each layer

@@ -56,7 +56,7 @@ double Cost(const StageModel& stages, int64_t node, int64_t begin,
             int64_t end) {
   const std::optional<double> seconds = stages.Seconds(node, begin, end, 1);
   return seconds.has_value() ? *seconds
-                             : stages.costs().BytesPerToken(begin, end);
+                             : stages.costs().NominalCost(begin, end);
 }
 
 // For a bound on the cycle: how far each multiset of nodes can reach from layer

@@ -1,0 +1,173 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "base/quantity.h"
+#include "base/status_macros.h"
+#include "boost/json/object.hpp"
+#include "cli/commands.h"
+#include "cli/compute_options.h"
+#include "cli/interrupt.h"
+#include "cli/version.h"
+#include "kernels/kernel_table.h"
+#include "stage-worker/server/stage_factory.h"
+#include "stage-worker/server/worker_server.h"
+#include "transport/endpoint.h"
+
+namespace millrace::cli {
+namespace {
+
+class StageWorkerCommand final : public Command {
+ public:
+  [[nodiscard]] const char* name() const override { return "stage-worker"; }
+  [[nodiscard]] const char* summary() const override {
+    return "Hold one stage of a model and serve it to a coordinator";
+  }
+  [[nodiscard]] const char* example() const override {
+    return "millrace stage-worker --coordinator 10.0.0.1:7000 --listen "
+           "10.0.0.2:7001 --name a --memory 44GB --models /srv/models "
+           "--insecure";
+  }
+  void Define(CLI::App& app) override;
+  absl::Status Run(Console& console) override;
+
+ private:
+  std::string coordinator_;
+  std::string listen_ = "127.0.0.1:0";
+  std::string name_;
+  std::string models_;
+  std::string memory_;
+  std::string kernels_ = "auto";
+  int threads_ = 0;
+  bool insecure_ = false;
+};
+
+void StageWorkerCommand::Define(CLI::App& app) {
+  app.add_option("--coordinator", coordinator_,
+                 "Control address of the coordinator, HOST:PORT")
+      ->required();
+  app.add_option("--name", name_,
+                 "Name of this worker in plans; default: the "
+                 "host's name");
+  app.add_option("--memory", memory_, "Hard memory budget, as 44GB");
+  app.add_option("--listen", listen_,
+                 "Where the stage before this one dials, HOST:PORT");
+  app.add_option("--models", models_,
+                 "Folder where models lie; default: the coordinator's path");
+  app.add_option("--threads", threads_, "Threads; default: all cores");
+  app.add_option("--kernels", kernels_, "auto, scalar, avx2 or avx512");
+  app.add_flag("--insecure", insecure_,
+               "The network is trusted: link off loopback without encryption");
+}
+
+// One line of --json, or of the log, per change of state.
+void Report(Console& console, const worker::WorkerEvent& event) {
+  const char* name = nullptr;
+  switch (event.kind) {
+    case worker::WorkerEvent::Kind::kRegistered:
+      name = "registered";
+      break;
+    case worker::WorkerEvent::Kind::kLoaded:
+      name = "loaded";
+      break;
+    case worker::WorkerEvent::Kind::kActive:
+      name = "active";
+      break;
+    case worker::WorkerEvent::Kind::kInactive:
+      name = "inactive";
+      break;
+    case worker::WorkerEvent::Kind::kFailed:
+      name = "failed";
+      break;
+    case worker::WorkerEvent::Kind::kDisconnected:
+      name = "disconnected";
+      break;
+  }
+  if (!console.json()) {
+    console.Note(absl::StrCat(
+        name, event.reason.ok() ? "" : ": ",
+        event.reason.ok() ? "" : std::string(event.reason.message())));
+    return;
+  }
+  boost::json::object out;
+  out["event"] = name;
+  if (event.kind == worker::WorkerEvent::Kind::kLoaded) {
+    out["memory"] = {{"weights_bytes", event.memory.weights_bytes},
+                     {"kv_bytes", event.memory.kv_bytes},
+                     {"scratch_bytes", event.memory.scratch_bytes}};
+  }
+  if (event.epoch != 0) {
+    out["epoch"] = event.epoch;
+  }
+  if (!event.reason.ok()) {
+    out["error"] = ErrorJson(event.reason);
+  }
+  console.OutJson(out);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0'
+             ? std::string(name)
+             : "worker";
+}
+
+absl::Status StageWorkerCommand::Run(Console& console) {
+  ComputeFlags flags;
+  flags.kernels = kernels_;
+  flags.threads = threads_;
+  flags.memory = memory_;
+  MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
+                            Validate(flags, true));
+  const kernels::KernelTable kernels = kernels::BuildKernelTable(compute.isa);
+  worker::CheckpointStageOptions stage;
+  stage.models_dir = models_;
+  stage.memory_bytes = compute.memory_bytes.value_or(0);
+  stage.num_threads = threads_;
+  stage.kernels = &kernels;
+  const std::unique_ptr<worker::StageFactory> factory =
+      worker::MakeCheckpointStageFactory(stage);
+  worker::WorkerServer::Options options;
+  MILLRACE_ASSIGN_OR_RETURN(options.coordinator,
+                            transport::ParseEndpoint(coordinator_));
+  MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(listen_));
+  options.name = name_.empty() ? HostName() : name_;
+  options.version = Version();
+  options.isa = kernels::IsaName(compute.isa);
+  options.memory_bytes = stage.memory_bytes;
+  options.insecure = insecure_;
+  options.factory = factory.get();
+  options.on_event = [&](const worker::WorkerEvent& event) {
+    Report(console, event);
+  };
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::WorkerServer> server,
+                            worker::WorkerServer::Create(std::move(options)));
+  std::atomic<bool> ended{false};
+  std::thread watcher([&] {
+    while (!ended.load(std::memory_order_relaxed)) {
+      if (AwaitInterrupt(absl::Milliseconds(500))) {
+        server->Stop();
+        return;
+      }
+    }
+  });
+  server->Run();
+  ended.store(true, std::memory_order_relaxed);
+  watcher.join();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeStageWorkerCommand() {
+  return std::make_unique<StageWorkerCommand>();
+}
+
+}  // namespace millrace::cli
