@@ -100,16 +100,18 @@ void KvLedger::Reserve(int64_t positions) {
 void KvLedger::Release(int64_t positions) {
   MILLRACE_CHECK(sequences_ > 0);
   --sequences_;
+  int64_t least = 0;
   for (Stage& stage : stages_) {
     if (stage.pool.full_blocks > 0) {
       stage.full_used -= BlocksOf(positions);
-      MILLRACE_CHECK(stage.full_used >= 0);
+      least = std::min(least, stage.full_used);
     }
     for (size_t w = 0; w < stage.windows_used.size(); ++w) {
       stage.windows_used[w] -= RingBlocks(stage.pool.windows[w], positions);
-      MILLRACE_CHECK(stage.windows_used[w] >= 0);
+      least = std::min(least, stage.windows_used[w]);
     }
   }
+  MILLRACE_CHECK(least >= 0);  // nothing was given back twice
 }
 
 void KvLedger::Reset() {

@@ -10,7 +10,6 @@
 namespace millrace::coordinator {
 
 using transport::Frame;
-using transport::Result;
 
 PipelineCore::PipelineCore(const CoreConfig& config)
     : config_(config.WithDefaults()),

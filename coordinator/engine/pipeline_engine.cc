@@ -281,7 +281,7 @@ absl::Status PipelineEngine::Pump(const std::shared_ptr<Link>& link) {
   constexpr absl::Duration kWait = absl::Minutes(10);
   transport::Frame frame;
   for (;;) {
-    const absl::Status status = link->receiver->Next(kWait, frame);
+    absl::Status status = link->receiver->Next(kWait, frame);
     if (absl::IsDeadlineExceeded(status)) {
       continue;
     }

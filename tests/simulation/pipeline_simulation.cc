@@ -135,26 +135,28 @@ absl::Status PipelineSimulation::Run() {
   SendFrames();
   for (;;) {
     const std::optional<absl::Duration> deadline = core_.NextDeadline();
-    const bool event_first =
-        !events_.empty() && (!deadline || events_.top().at < *deadline);
-    if (!event_first && !deadline) {
-      break;
+    if (events_.empty() && !deadline) {
+      return CheckEnd();
     }
     ++totals_.events;
-    if (event_first) {
-      const Event event = events_.top();
-      events_.pop();
-      now_ = event.at;
-      MILLRACE_RETURN_IF_ERROR(Handle(event));
-    } else {
-      now_ = std::max(now_, *deadline);
-      core_.TimePassed(now_);
-    }
+    MILLRACE_RETURN_IF_ERROR(Step(deadline));
     SendFrames();
     MILLRACE_RETURN_IF_ERROR(Listen());
     MILLRACE_RETURN_IF_ERROR(CheckStep());
   }
-  return CheckEnd();
+}
+
+// The next event, or the core's deadline if that is earlier.
+absl::Status PipelineSimulation::Step(std::optional<absl::Duration> deadline) {
+  if (deadline && (events_.empty() || events_.top().at >= *deadline)) {
+    now_ = std::max(now_, *deadline);
+    core_.TimePassed(now_);
+    return absl::OkStatus();
+  }
+  const Event event = events_.top();
+  events_.pop();
+  now_ = event.at;
+  return Handle(event);
 }
 
 absl::Status PipelineSimulation::Handle(const Event& event) {

@@ -77,6 +77,7 @@ class PipelineSimulation {
   void PlanLosses();
 
   void Schedule(absl::Duration at, EventKind kind, int64_t index = 0);
+  absl::Status Step(std::optional<absl::Duration> deadline);
   absl::Status Handle(const Event& event);
   void Submit(int64_t index);
   void Arrive(int64_t stage, transport::Frame frame);

@@ -20,6 +20,7 @@ constexpr uint64_t kNumSeeds = 3000;
 TEST(PipelineSimulation, InvariantsHold) {
   uint64_t first = kFirstSeed;
   uint64_t count = kNumSeeds;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets the environment.
   if (const char* seed = std::getenv("MILLRACE_SEED"); seed != nullptr) {
     ASSERT_TRUE(absl::SimpleAtoi(seed, &first)) << "MILLRACE_SEED=" << seed;
     count = 1;

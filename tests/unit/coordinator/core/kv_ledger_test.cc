@@ -21,12 +21,12 @@ TEST(KvLedger, PoorestStageBinds) {
   KvLedger ledger(TwoStages());
   EXPECT_EQ(ledger.longest(), 640);
   EXPECT_EQ(ledger.longest_stage(), 1);
-  ledger.Reserve(9 * 64);
+  ledger.Reserve(576);
   EXPECT_FALSE(ledger.BindingStage(64).has_value());
   ASSERT_TRUE(ledger.BindingStage(65).has_value());
   EXPECT_EQ(*ledger.BindingStage(65), 1);
   EXPECT_NE(ledger.Shortage(1, 65).find("'poor'"), std::string::npos);
-  ledger.Release(9 * 64);
+  ledger.Release(576);
   EXPECT_EQ(ledger.BlocksUsed(0), 0);
   EXPECT_EQ(ledger.BlocksUsed(1), 0);
 }

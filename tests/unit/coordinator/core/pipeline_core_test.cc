@@ -9,7 +9,6 @@ namespace millrace::coordinator {
 namespace {
 
 using transport::Frame;
-using transport::Row;
 
 // Answers equal the oracle's, alone and together, with every kind of wish; a
 // row lost, repeated or given to another sequence changes a hash.
