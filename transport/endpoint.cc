@@ -71,6 +71,12 @@ std::string FormatEndpoint(const Endpoint& endpoint) {
             : absl::StrCat(endpoint.host, ":", endpoint.port);
 }
 
+bool IsAddressLiteral(const std::string& host) {
+  in6_addr address;
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
 bool IsLoopback(const std::string& host) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;

@@ -20,6 +20,10 @@ absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
 // The inverse; brackets around IPv6.
 std::string FormatEndpoint(const Endpoint& endpoint);
 
+// Whether `host` is an IPv4 or IPv6 address rather than a name, so that using
+// it asks no name server.
+bool IsAddressLiteral(const std::string& host);
+
 // Whether every address that `host` stands for is this machine's loopback.
 // Resolves names, which can block; false where that fails.
 bool IsLoopback(const std::string& host);

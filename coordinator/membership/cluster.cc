@@ -30,6 +30,9 @@ constexpr size_t kEventsMax = 4096;
 constexpr absl::Duration kRegisterTimeout = absl::Seconds(5);
 // How often silent streams are looked for; also bounds every other wait.
 constexpr absl::Duration kTickMax = absl::Seconds(1);
+// A loop that was away for longer than its longest wait and a second more was
+// stopped or starved, and so may have been the reading of heartbeats.
+constexpr absl::Duration kStall = absl::Seconds(2);
 // A process that died breaks its control stream within milliseconds of its
 // links; half a second covers a loaded machine.
 constexpr absl::Duration kExplainTimeout = absl::Milliseconds(500);
@@ -144,6 +147,7 @@ class LiveCluster final : public Cluster {
   bool up_ = false;  // OnReady without OnDown
   bool stopped_ = false;
   absl::Duration silent_checked_at_;
+  absl::Duration ran_at_;
 
   BoundedQueue<Event> events_;
 
@@ -184,6 +188,7 @@ absl::Status LiveCluster::Begin() {
 }
 
 void LiveCluster::LoopOnLoop() noexcept {
+  ran_at_ = clock_.Monotonic();
   while (!stopped_) {
     const absl::Duration wait = std::clamp(
         core_.NextTick() - clock_.Monotonic(), absl::ZeroDuration(), kTickMax);
@@ -192,6 +197,10 @@ void LiveCluster::LoopOnLoop() noexcept {
       RunActionsOnLoop();
     }
     const absl::Duration now = clock_.Monotonic();
+    if (now > ran_at_ + kStall) {
+      core_.OnStalled(now);
+    }
+    ran_at_ = now;
     if (now >= core_.NextTick()) {
       core_.OnTick(now);
       RunActionsOnLoop();
@@ -248,6 +257,11 @@ absl::Status LiveCluster::AdmitOnLoop(control::Register& info,
                        "give the worker a --listen with its own address");
     }
     info.data_address.host = peer_host;
+  }
+  // A name would have this thread wait for a name server.
+  if (!transport::IsAddressLiteral(info.data_address.host)) {
+    return MakeError(absl::StatusCode::kInvalidArgument, info.name,
+                     "its address for links is a name, not an address");
   }
   return transport::RequireTrustedLink(info.data_address, options_.insecure);
 }

@@ -232,6 +232,12 @@ void MembershipCore::OnLinksFailed(absl::Duration now, uint64_t epoch,
   }
 }
 
+void MembershipCore::OnStalled(absl::Duration now) {
+  for (auto& [session, member] : members_) {
+    member.last_seen = now;
+  }
+}
+
 void MembershipCore::OnTick(absl::Duration now) {
   std::vector<SessionId> silent;
   for (const auto& [session, member] : members_) {

@@ -130,6 +130,9 @@ class MembershipCore {
   void OnLinksFailed(absl::Duration now, uint64_t epoch,
                      const absl::Status& reason);
 
+  // The driver itself did not run for a while and may have messages unread:
+  // nobody's silence counts up to now.
+  void OnStalled(absl::Duration now);
   // Time has passed.
   void OnTick(absl::Duration now);
   // When OnTick has something to do; infinite when never.

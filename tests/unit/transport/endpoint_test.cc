@@ -43,6 +43,13 @@ TEST(Endpoint, KnowsLoopback) {
   }
 }
 
+TEST(Endpoint, TellsAddressesFromNames) {
+  EXPECT_TRUE(IsAddressLiteral("10.0.0.1"));
+  EXPECT_TRUE(IsAddressLiteral("fe80::1"));
+  EXPECT_FALSE(IsAddressLiteral("localhost"));
+  EXPECT_FALSE(IsAddressLiteral("10.0.0"));
+}
+
 TEST(Endpoint, OffLoopbackNeedsInsecure) {
   EXPECT_TRUE(RequireTrustedLink({"127.0.0.1", 1}, false).ok());
   EXPECT_TRUE(RequireTrustedLink({"10.0.0.1", 1}, true).ok());

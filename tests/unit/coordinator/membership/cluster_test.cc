@@ -361,6 +361,10 @@ TEST_F(ClusterTest, StrangersOnTheControlPortAreRefusedByName) {
   });
   EXPECT_EQ(off.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(off.error_message(), HasSubstr("off loopback"));
+  const grpc::Status name = session([](control::v1::Register& info) {
+    info.set_data_address("some.host:1");
+  });
+  EXPECT_EQ(name.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   const grpc::Status bad =
       session([](control::v1::Register& info) { info.set_name("a/b"); });
   EXPECT_THAT(bad.error_message(), HasSubstr("name"));
@@ -375,7 +379,10 @@ TEST(ClusterStart, AddressesOffLoopbackNeedInsecure) {
                               .listener = &listener};
   EXPECT_EQ(KindOf(Cluster::Start(options).status()), ErrorKind::kUsage);
   options.insecure = true;
-  EXPECT_TRUE(Cluster::Start(options).ok());
+  const auto cluster = Cluster::Start(options);
+  ASSERT_TRUE(cluster.ok());
+  options.control = (*cluster)->control_endpoint();
+  EXPECT_TRUE(absl::IsUnavailable(Cluster::Start(options).status()));
 }
 
 }  // namespace

@@ -183,6 +183,17 @@ TEST_F(MembershipTest, SilentWorkerIsLostAfterItsLease) {
   EXPECT_EQ(core_.phase(), Phase::kAssembling);
 }
 
+TEST_F(MembershipTest, SilenceDoesNotCountWhileTheDriverStoodStill) {
+  MakeReady();
+  now_ += absl::Seconds(30);
+  core_.OnStalled(now_);
+  core_.OnTick(now_);
+  EXPECT_EQ(core_.phase(), Phase::kReady);
+  now_ += absl::Seconds(3);
+  core_.OnTick(now_);
+  EXPECT_EQ(core_.phase(), Phase::kAssembling);
+}
+
 TEST_F(MembershipTest, ASpareTakesAVacantSeatWhenItHasTheMemory) {
   MakeReady();
   Join(3, Worker("small", 3, 999));
