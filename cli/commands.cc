@@ -4,16 +4,17 @@ namespace millrace::cli {
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(MakeTokenizeCommand());
-  commands.push_back(MakeRenderCommand());
   commands.push_back(MakeRunCommand());
+  commands.push_back(MakeChatCommand());
   commands.push_back(MakeServeCommand());
   commands.push_back(MakeUpCommand());
   commands.push_back(MakeCoordinatorCommand());
   commands.push_back(MakeStageWorkerCommand());
   commands.push_back(MakePlanCommand());
-  commands.push_back(MakeEvalCommand());
   commands.push_back(MakeInspectCommand());
+  commands.push_back(MakeTokenizeCommand());
+  commands.push_back(MakeRenderCommand());
+  commands.push_back(MakeEvalCommand());
   return commands;
 }
 

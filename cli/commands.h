@@ -11,6 +11,7 @@ namespace millrace::cli {
 std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeTokenizeCommand();
 std::unique_ptr<Command> MakeRenderCommand();
+std::unique_ptr<Command> MakeChatCommand();
 std::unique_ptr<Command> MakeCoordinatorCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakePlanCommand();

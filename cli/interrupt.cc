@@ -1,5 +1,6 @@
 #include "cli/interrupt.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,10 +17,14 @@ namespace {
 // Signal handlers can reach nothing but globals. The count is lock-free; the
 // pipe wakes whoever waits.
 std::atomic<int> interrupts{0};
+std::atomic<bool> terminated{false};
 int wake_pipe[2] = {-1, -1};
 
-void OnSignal(int) {
+void OnSignal(int number) {
   const int saved = errno;
+  if (number == SIGTERM) {
+    terminated.store(true, std::memory_order_relaxed);
+  }
   interrupts.fetch_add(1, std::memory_order_relaxed);
   const char byte = 0;
   [[maybe_unused]] const ssize_t put = write(wake_pipe[1], &byte, 1);
@@ -41,6 +46,10 @@ void CatchInterrupts() {
 }
 
 int Interrupts() { return interrupts.load(std::memory_order_relaxed); }
+
+bool TerminationRequested() {
+  return terminated.load(std::memory_order_relaxed);
+}
 
 void ForgetInterrupts() {
   char bytes[64];

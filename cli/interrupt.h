@@ -11,6 +11,9 @@ void CatchInterrupts();
 // Number of interrupts so far; a second one means "at once".
 [[nodiscard]] int Interrupts();
 
+// Whether SIGTERM has come: the program is to end, whatever it does.
+[[nodiscard]] bool TerminationRequested();
+
 // Forgets the interrupts so far: `chat` stops the answer, not the program.
 void ForgetInterrupts();
 

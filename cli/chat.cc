@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "boost/json/array.hpp"
+#include "boost/json/object.hpp"
+#include "cli/answer.h"
+#include "cli/chat_session.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/line_reader.h"
+#include "cli/model_host.h"
+#include "cli/prompt_input.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr char kHelp[] =
+    "  /help         this list\n"
+    "  /save FILE    keep the conversation in a file\n"
+    "  /load FILE    go on with one from a file\n"
+    "  /clear        forget the conversation\n"
+    "  /system TEXT  start anew with this system message\n"
+    "  /quit         end (Ctrl-D as well; Ctrl-C stops an answer)\n";
+
+class ChatCommand final : public Command {
+ public:
+  [[nodiscard]] const char* name() const override { return "chat"; }
+  [[nodiscard]] const char* summary() const override {
+    return "Talk to a model in the terminal";
+  }
+  [[nodiscard]] const char* example() const override {
+    return "millrace chat model.gguf --session talk.json";
+  }
+  void Define(CLI::App& app) override;
+  absl::Status Run(Console& console) override;
+
+ private:
+  enum class Next { kGoOn, kEnd };
+
+  absl::Status Prepare(ModelHost& host, Console& console);
+  // A line that begins with a slash.
+  absl::StatusOr<Next> Obey(const std::string& line, Console& console);
+  // Answers the last message; an interrupted answer is dropped with its
+  // question.
+  absl::Status AnswerUser(ModelHost& host, Console& console);
+  void Show(Console& console, const ModelHost& host, const Answer& answer);
+
+  std::string model_;
+  std::string session_;
+  bool parse_special_ = false;
+  ComputeFlags compute_;
+  SamplingFlags sampling_flags_;
+  SamplingChoice sampling_;
+  std::vector<ChatMessage> messages_;
+};
+
+void ChatCommand::Define(CLI::App& app) {
+  app.add_option("MODEL", model_, "Model directory or GGUF file")->required();
+  app.add_option("--session", session_,
+                 "Go on with the conversation in this file and keep it there");
+  app.add_flag("--parse-special", parse_special_,
+               "Let messages hold turn markers and other added tokens");
+  compute_.Define(app);
+  sampling_flags_.Define(app);
+}
+
+absl::StatusOr<ChatCommand::Next> ChatCommand::Obey(const std::string& line,
+                                                    Console& console) {
+  const size_t space = line.find(' ');
+  const absl::string_view command = absl::string_view(line).substr(0, space);
+  const std::string argument(
+      space == std::string::npos
+          ? ""
+          : absl::StripAsciiWhitespace(
+                absl::string_view(line).substr(space + 1)));
+  if (command == "/quit" || command == "/exit") {
+    return Next::kEnd;
+  }
+  if (command == "/help") {
+    console.Note(absl::StripSuffix(kHelp, "\n"));
+  } else if (command == "/clear") {
+    messages_.clear();
+  } else if (command == "/system") {
+    messages_ = {{"system", argument}};
+  } else if (command == "/save" || command == "/load") {
+    if (argument.empty()) {
+      return UsageError(command, "needs a file", "as /save talk.json");
+    }
+    if (command == "/save") {
+      MILLRACE_RETURN_IF_ERROR(WriteSession(argument, messages_));
+      console.Note(absl::StrCat("saved to ", argument));
+    } else {
+      MILLRACE_ASSIGN_OR_RETURN(messages_, ReadSession(argument));
+      console.Note(absl::StrCat(messages_.size(), " messages loaded"));
+    }
+  } else if (command == "/image") {
+    return UsageError("/image", "is not in this version of millrace");
+  } else {
+    return UsageError(Printable(command), "is no command", "see /help");
+  }
+  return Next::kGoOn;
+}
+
+void ChatCommand::Show(Console& console, const ModelHost& host,
+                       const Answer& answer) {
+  if (!console.json()) {
+    console.Out("\n\n");
+    return;
+  }
+  boost::json::object out;
+  out["event"] = "answer";
+  out["text"] = answer.text;
+  out["tokens"] =
+      boost::json::array(answer.tokens.begin(), answer.tokens.end());
+  out["finish_reason"] = answer.finish_reason;
+  out["stages"] = host.pipeline->config().stages.size();
+  console.OutJson(out);
+}
+
+absl::Status ChatCommand::AnswerUser(ModelHost& host, Console& console) {
+  AnswerRequest request;
+  request.sampling = sampling_;
+  MILLRACE_ASSIGN_OR_RETURN(request.prompt,
+                            ChatPrompt(host, messages_, parse_special_));
+  MILLRACE_ASSIGN_OR_RETURN(
+      request.max_tokens,
+      TokensFor(host, static_cast<int64_t>(request.prompt.size()), sampling_));
+  request.seed = sampling_.seed.value_or(
+      static_cast<uint64_t>(absl::GetCurrentTimeNanos()));
+  if (!console.json()) {
+    request.on_text = [&](const std::string& text) { console.Out(text); };
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const Answer answer, MakeAnswer(host, request));
+  Show(console, host, answer);
+  messages_.push_back({"assistant", answer.text});
+  return absl::OkStatus();
+}
+
+absl::Status ChatCommand::Prepare(ModelHost& host, Console& console) {
+  MILLRACE_RETURN_IF_ERROR(NeedTokenizer(host, "chat").status());
+  if (host.chat_template == nullptr) {
+    return InputError(host.checkpoint->files().front(), "has no chat template",
+                      "use `millrace run --raw` with this model");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      sampling_,
+      Validate(sampling_flags_, host.checkpoint->generation_defaults()));
+  if (!session_.empty() && FileExists(session_)) {
+    MILLRACE_ASSIGN_OR_RETURN(messages_, ReadSession(session_));
+  }
+  MILLRACE_RETURN_IF_ERROR(StartPipeline(
+      host, std::max<int64_t>(1, host.compute.concurrency), nullptr, console));
+  console.Note("Type a message, /help for commands, Ctrl-D to end.");
+  return absl::OkStatus();
+}
+
+absl::Status ChatCommand::Run(Console& console) {
+  SetLogLevel(LogLevel::kWarning);
+  MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(compute_, false));
+  MILLRACE_ASSIGN_OR_RETURN(ModelHost host,
+                            OpenModel(model_, std::move(compute)));
+  MILLRACE_RETURN_IF_ERROR(Prepare(host, console));
+  LineReader lines;
+  while (!TerminationRequested()) {
+    ForgetInterrupts();
+    const std::optional<std::string> line = lines.Read("> ");
+    if (!line.has_value() || TerminationRequested()) {
+      break;
+    }
+    if (absl::StripAsciiWhitespace(*line).empty()) {
+      continue;
+    }
+    if (line->front() == '/') {
+      const absl::StatusOr<Next> next = Obey(*line, console);
+      if (!next.ok()) {
+        console.Error(next.status());
+      } else if (*next == Next::kEnd) {
+        break;
+      }
+      continue;
+    }
+    messages_.push_back({"user", *line});
+    const absl::Status status = AnswerUser(host, console);
+    if (!status.ok()) {
+      messages_.pop_back();
+      if (absl::IsCancelled(status)) {
+        console.Note("\nstopped");
+      } else {
+        console.Error(status);
+      }
+    }
+  }
+  return session_.empty() ? absl::OkStatus()
+                          : WriteSession(session_, messages_);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeChatCommand() {
+  return std::make_unique<ChatCommand>();
+}
+
+}  // namespace millrace::cli
