@@ -16,8 +16,8 @@ namespace millrace::model {
 namespace {
 
 // Steps of one match. A run of blanks costs a step each, so this leaves room
-// for tens of millions of them and still ends within about a second.
-constexpr uint32_t kMatchStepsMax = 50'000'000;
+// for millions of them and still ends within about a second.
+constexpr uint32_t kMatchStepsMax = 20'000'000;
 constexpr uint32_t kMatchHeapKibMax = 256 * 1024;
 // Longest pattern that is compiled; known ones have some hundred bytes.
 constexpr size_t kRegexBytesMax = 16384;

@@ -36,8 +36,10 @@ class DecodeRun;  // decoder.h
 // ill-formed part. Time is linear in the text, whatever it holds.
 class Tokenizer {
  public:
-  // `object` names the source in errors. Structure is checked here; a pattern
-  // or a merge that cannot work is an error of the first text.
+  // `object` names the source in errors. A tokenizer.json is checked whole.
+  // Of a GGUF file, whose model may well run on token ids, the structure is
+  // checked; an unknown pre-tokenizer or a merge that cannot work is an error
+  // of the first text.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> FromTokenizerJson(
       absl::string_view json, absl::string_view object);
   static absl::StatusOr<std::unique_ptr<Tokenizer>> FromGguf(

@@ -118,13 +118,8 @@ absl::Status ReadModel(const JsonObject& model, absl::string_view file,
     options.unknown = id;
   }
   MILLRACE_ASSIGN_OR_RETURN(const Bpe::Merges merges, ReadMerges(model));
-  absl::StatusOr<std::unique_ptr<Bpe>> bpe =
-      Bpe::FromMerges(*parts->vocabulary, merges, options, file);
-  if (bpe.ok()) {
-    parts->bpe = *std::move(bpe);
-  } else {
-    parts->encode_error = bpe.status();
-  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      parts->bpe, Bpe::FromMerges(*parts->vocabulary, merges, options, file));
   return absl::OkStatus();
 }
 
@@ -132,11 +127,16 @@ absl::StatusOr<AddedToken> ReadAddedToken(const JsonObject& object,
                                           const Vocabulary& vocabulary) {
   AddedToken token;
   MILLRACE_ASSIGN_OR_RETURN(token.content, object.String("content"));
-  MILLRACE_ASSIGN_OR_RETURN(const int64_t id,
-                            object.Integer("id", 0, kVocabularyMax - 1));
+  const absl::StatusOr<int64_t> id =
+      object.Integer("id", 0, kVocabularyMax - 1);
+  if (!id.ok()) {
+    return object.ErrorAt(
+        "id", absl::StrCat("of '", Printable(token.content),
+                           "' must be a whole number below ", kVocabularyMax));
+  }
   // The vocabulary's own id comes first, as in the reference.
   const TokenId known = vocabulary.Id(token.content);
-  token.id = known >= 0 ? known : static_cast<TokenId>(id);
+  token.id = known >= 0 ? known : static_cast<TokenId>(*id);
   MILLRACE_ASSIGN_OR_RETURN(token.special, object.BoolOr("special", false));
   MILLRACE_ASSIGN_OR_RETURN(token.normalized,
                             object.BoolOr("normalized", !token.special));

@@ -14,9 +14,9 @@
 
 namespace millrace::model {
 
-// Above every vocabulary known (262,144); keeps a damaged id from becoming a
-// table of gigabytes.
-inline constexpr int64_t kVocabularyMax = int64_t{1} << 22;
+// Four times the largest vocabulary known (262,144); keeps a damaged id from
+// becoming a table of gigabytes.
+inline constexpr int64_t kVocabularyMax = int64_t{1} << 20;
 
 // Strings of tokens by id and ids by string. Ids may have gaps; of equal
 // strings the last one is found. Immutable; any thread.

@@ -52,6 +52,7 @@ TEST(Refusals, NameTheComponentOrTheKey) {
       {R"("b": 1)", R"("b": -1)"},
       {R"("b": 1)", R"("b": 4000000000)"},
       {R"("b": 1)", R"("b": "1")"},
+      {R"("a b")", R"("a c")"},
       {R"("a b")", R"("ab")"},
       {R"("a b")", R"("a b c")"},
       {R"("a b")", R"(["a"])"},
@@ -72,18 +73,6 @@ TEST(Refusals, NameTheComponentOrTheKey) {
     EXPECT_EQ(ExitCodeOf(tokenizer.status()), 4) << tokenizer.status();
     EXPECT_THAT(std::string(tokenizer.status().message()), HasSubstr("t.json"));
   }
-}
-
-TEST(Refusals, MergeOfNoTokenIsAnErrorOfTheFirstText) {
-  const std::string json =
-      absl::StrReplaceAll(kSmall, {{R"("a b")", R"("a c")"}});
-  const auto tokenizer = Tokenizer::FromTokenizerJson(json, "t.json");
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  const auto ids = (*tokenizer)->Encode("a", AddedTokenMode::kNone, false);
-  EXPECT_EQ(ExitCodeOf(ids.status()), 4);
-  EXPECT_THAT(std::string(ids.status().message()), HasSubstr("merge 0"));
-  const std::vector<TokenId> known = {0, 2};
-  EXPECT_EQ((*tokenizer)->Decode(known, false).value(), "aab");
 }
 
 GgufVocabulary ByteVocabulary() {
@@ -118,6 +107,16 @@ TEST(Gguf, UnknownPreDecodesAndRefusesText) {
     const std::vector<TokenId> known = {'h', 'i'};
     EXPECT_EQ((*tokenizer)->Decode(known, false).value(), "hi");
   }
+}
+
+TEST(Gguf, MergeOfNoTokenRefusesText) {
+  GgufVocabulary vocabulary = ByteVocabulary();
+  vocabulary.merges = {"a b"};
+  const auto tokenizer = Tokenizer::FromGguf(vocabulary, "m.gguf");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto ids = (*tokenizer)->Encode("a", AddedTokenMode::kNone, false);
+  EXPECT_EQ(ExitCodeOf(ids.status()), 4);
+  EXPECT_THAT(std::string(ids.status().message()), HasSubstr("merge 0"));
 }
 
 TEST(Gguf, MissingByteRefusesText) {
