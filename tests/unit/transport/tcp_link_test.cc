@@ -47,6 +47,20 @@ void RawSend(const Descriptor& socket, absl::Span<const std::byte> bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
+void RawReceive(const Descriptor& socket, size_t bytes) {
+  std::vector<std::byte> into(bytes);
+  size_t filled = 0;
+  while (filled < bytes) {
+    ASSERT_TRUE(
+        AwaitSocket(socket.get(), POLLIN, {SystemClock().Monotonic() + kLong})
+            .ok());
+    const ssize_t got =
+        recv(socket.get(), into.data() + filled, bytes - filled, 0);
+    ASSERT_GT(got, 0);
+    filled += static_cast<size_t>(got);
+  }
+}
+
 std::vector<std::byte> Record(uint32_t type, uint32_t argument,
                               uint64_t length) {
   std::vector<std::byte> bytes(RecordLayout::kBytes);
@@ -144,7 +158,6 @@ TEST(TcpLink, DeadPeersAreNoticedAtEveryPoint) {
   frame.resize(frame.size() + 100);
   for (size_t cut = 0; cut < frame.size(); cut += 7) {
     RawPeer peer = MakeRawPeer();
-    RawSend(peer.socket, absl::MakeConstSpan(frame).subspan(0, cut));
     Notification done;
     absl::Status end;
     peer.channel->PostReceive(
@@ -153,6 +166,9 @@ TEST(TcpLink, DeadPeersAreNoticedAtEveryPoint) {
           end = bytes.status();
           done.Notify();
         });
+    // The answer to the hello, and the credit of the posted buffer.
+    RawReceive(peer.socket, HelloLayout::kBytes + RecordLayout::kBytes);
+    RawSend(peer.socket, absl::MakeConstSpan(frame).subspan(0, cut));
     peer.socket.Reset();
     done.Wait();
     EXPECT_TRUE(absl::IsUnavailable(end)) << end;
