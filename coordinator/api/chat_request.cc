@@ -12,6 +12,7 @@
 #include "boost/json/object.hpp"
 #include "boost/json/string.hpp"
 #include "coordinator/api/api_error.h"
+#include "model/chat/prompt.h"
 
 namespace millrace::coordinator {
 namespace {
@@ -254,9 +255,7 @@ absl::StatusOr<std::vector<int32_t>> ChatPromptMaker::Make(
   Json input = request.input;
   const std::string last(TextOf(
       input.at("messages").get_array().back().at("content").get_string()));
-  input.get_object()["bos_token"] = bos_text;
-  input.get_object()["eos_token"] = eos_text;
-  model::NormaliseMessages(input);
+  model::CompleteInput(bos_text, eos_text, input);
   absl::StatusOr<std::vector<model::TextSegment>> segments =
       chat_template->Render(input, now);
   if (!segments.ok()) {
@@ -268,11 +267,8 @@ absl::StatusOr<std::vector<int32_t>> ChatPromptMaker::Make(
     MILLRACE_RETURN_IF_ERROR(CutBehind(last, *segments));
   }
   if (parse_special) {
-    std::string joined;
-    for (const model::TextSegment& segment : *segments) {
-      joined += segment.text;
-    }
-    return tokenizer->Encode(joined, model::AddedTokenMode::kParseSpecial,
+    return tokenizer->Encode(model::JoinSegments(*segments),
+                             model::AddedTokenMode::kParseSpecial,
                              /*add_special=*/false);
   }
   return tokenizer->EncodeSegments(*segments);
