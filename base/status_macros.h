@@ -22,12 +22,16 @@
       MILLRACE_STATUS_CONCAT_(millrace_statusor_, __LINE__), target, \
       expression)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `statusor` and `target` are names
+// and declarations, which parentheses would break.
 #define MILLRACE_STATUS_ASSIGN_IMPL_(statusor, target, expression) \
   auto statusor = (expression);                                    \
   if (!statusor.ok()) {                                            \
     return std::move(statusor).status();                           \
   }                                                                \
   target = std::move(statusor).value()
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define MILLRACE_STATUS_CONCAT_INNER_(a, b) a##b
 #define MILLRACE_STATUS_CONCAT_(a, b) MILLRACE_STATUS_CONCAT_INNER_(a, b)
