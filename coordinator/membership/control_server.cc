@@ -22,9 +22,12 @@ using Reactor = grpc::ServerBidiReactor<control::v1::WorkerMessage,
 // Control messages are small; a large one is an attack or a mistake.
 constexpr int kMessageBytesMax = 64 << 10;
 
-// A peer that vanished without a word is found in at most 2 + 2 s; sessions
-// with an active stage are found sooner, by their heartbeats.
-constexpr int kKeepaliveMs = 2000;
+// Frees the streams of peers that vanished without a word. Slow, as losing the
+// worker behind one is the lease's business.
+constexpr int kKeepaliveMs = 10'000;
+constexpr int kKeepaliveTimeoutMs = 5000;
+// The fastest pings that workers may send.
+constexpr int kPingIntervalMinMs = 500;
 
 // What sessions get to write their last words when the server stops.
 constexpr auto kStopGrace = std::chrono::milliseconds(500);
@@ -89,10 +92,12 @@ absl::Status GrpcControlServer::Listen() {
                            grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kPingIntervalMinMs);
   // Two coordinators on one port would share its workers at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(this);
