@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -8,9 +9,10 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "boost/json/basic_parser_impl.hpp"
+#include "boost/json/error.hpp"
 #include "boost/json/object.hpp"
-#include "boost/json/parse.hpp"
 #include "boost/json/serialize.hpp"
+#include "boost/json/value_stack.hpp"
 
 namespace millrace {
 namespace {
@@ -25,14 +27,21 @@ absl::string_view View(json::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Watches the keys of the objects that are open; json::parse itself lets the
-// last of several equal keys win without a word.
-class RepeatedKeyFinder {
+// Builds the value and watches over what Boost 1.81 does not: the keys of the
+// objects that are open (there, the last of several equal keys wins without a
+// word) and the last digit of numbers (there, off by one for one in ten doubles
+// of 17 digits).
+class ValueBuilder {
  public:
   static constexpr std::size_t max_object_size = std::size_t{1} << 40;
   static constexpr std::size_t max_array_size = std::size_t{1} << 40;
   static constexpr std::size_t max_key_size = std::size_t{1} << 40;
   static constexpr std::size_t max_string_size = std::size_t{1} << 40;
+
+  explicit ValueBuilder(bool refuse_repeated_keys)
+      : refuse_repeated_keys_(refuse_repeated_keys) {
+    stack_.reset();
+  }
 
   bool on_document_begin(json::error_code&) { return true; }
   bool on_document_end(json::error_code&) { return true; }
@@ -40,42 +49,72 @@ class RepeatedKeyFinder {
     open_.emplace_back();
     return true;
   }
-  bool on_object_end(std::size_t, json::error_code&) {
+  bool on_object_end(std::size_t size, json::error_code&) {
     open_.pop_back();
+    stack_.push_object(size);
     return true;
   }
   bool on_array_begin(json::error_code&) { return true; }
-  bool on_array_end(std::size_t, json::error_code&) { return true; }
+  bool on_array_end(std::size_t size, json::error_code&) {
+    stack_.push_array(size);
+    return true;
+  }
   bool on_key_part(json::string_view part, std::size_t, json::error_code&) {
     key_.append(part.data(), part.size());
+    stack_.push_chars(part);
     return true;
   }
   bool on_key(json::string_view part, std::size_t, json::error_code& error) {
     key_.append(part.data(), part.size());
-    if (!open_.back().insert(key_).second) {
+    if (refuse_repeated_keys_ && !open_.back().insert(key_).second) {
       repeated_ = true;
       error = json::error::syntax;
       return false;
     }
     key_.clear();
+    stack_.push_key(part);
     return true;
   }
-  bool on_string_part(json::string_view, std::size_t, json::error_code&) {
+  bool on_string_part(json::string_view part, std::size_t, json::error_code&) {
+    stack_.push_chars(part);
     return true;
   }
-  bool on_string(json::string_view, std::size_t, json::error_code&) {
+  bool on_string(json::string_view part, std::size_t, json::error_code&) {
+    stack_.push_string(part);
     return true;
   }
-  bool on_number_part(json::string_view, json::error_code&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, json::error_code&) {
+  bool on_number_part(json::string_view part, json::error_code&) {
+    number_.append(part.data(), part.size());
     return true;
   }
-  bool on_uint64(std::uint64_t, json::string_view, json::error_code&) {
+  bool on_int64(std::int64_t number, json::string_view, json::error_code&) {
+    number_.clear();
+    stack_.push_int64(number);
     return true;
   }
-  bool on_double(double, json::string_view, json::error_code&) { return true; }
-  bool on_bool(bool, json::error_code&) { return true; }
-  bool on_null(json::error_code&) { return true; }
+  bool on_uint64(std::uint64_t number, json::string_view, json::error_code&) {
+    number_.clear();
+    stack_.push_uint64(number);
+    return true;
+  }
+  bool on_double(double number, json::string_view part, json::error_code&) {
+    number_.append(part.data(), part.size());
+    double exact = 0;
+    const auto [end, error] =
+        std::from_chars(number_.data(), number_.data() + number_.size(), exact);
+    const bool whole = end == number_.data() + number_.size();
+    stack_.push_double(whole && error == std::errc() ? exact : number);
+    number_.clear();
+    return true;
+  }
+  bool on_bool(bool value, json::error_code&) {
+    stack_.push_bool(value);
+    return true;
+  }
+  bool on_null(json::error_code&) {
+    stack_.push_null();
+    return true;
+  }
   bool on_comment_part(json::string_view, json::error_code&) { return true; }
   bool on_comment(json::string_view, json::error_code&) { return true; }
 
@@ -83,10 +122,15 @@ class RepeatedKeyFinder {
   [[nodiscard]] const std::string* repeated_key() const {
     return repeated_ ? &key_ : nullptr;
   }
+  // After a whole document.
+  [[nodiscard]] Json Take() { return stack_.release(); }
 
  private:
+  const bool refuse_repeated_keys_;
+  json::value_stack stack_;
   std::vector<absl::flat_hash_set<std::string>> open_;
   std::string key_;
+  std::string number_;
   bool repeated_ = false;
 };
 
@@ -122,24 +166,22 @@ absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view object,
   json::parse_options options;
   options.max_depth = static_cast<std::size_t>(limits.depth_max);
   json::error_code error;
-  if (limits.refuse_repeated_keys) {
-    json::basic_parser<RepeatedKeyFinder> finder(options);
-    const std::size_t used =
-        finder.write_some(false, text.data(), text.size(), error);
-    if (finder.handler().repeated_key() != nullptr) {
-      return InputError(
-          object,
-          absl::StrCat("key '", Printable(*finder.handler().repeated_key()),
-                       "' is given twice near byte ", used));
-    }
+  json::basic_parser<ValueBuilder> parser(options, limits.refuse_repeated_keys);
+  const std::size_t used =
+      parser.write_some(false, text.data(), text.size(), error);
+  if (const std::string* key = parser.handler().repeated_key()) {
+    return InputError(object,
+                      absl::StrCat("key '", Printable(*key),
+                                   "' is given twice near byte ", used));
   }
-  error.clear();
-  json::value value = json::parse(View(text), error, {}, options);
+  if (!error && used < text.size()) {
+    error = json::error::extra_data;
+  }
   if (error) {
     return InputError(object,
                       absl::StrCat("is no valid JSON: ", error.message()));
   }
-  return value;
+  return parser.handler().Take();
 }
 
 std::string WriteJson(const Json& value) { return json::serialize(value); }

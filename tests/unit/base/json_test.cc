@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "boost/json/array.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,22 @@ TEST(Json, RefusesRepeatedKeysByName) {
   EXPECT_THAT(parsed.status().message(), HasSubstr("'b' is given twice"));
   // The same key in two objects is fine.
   EXPECT_TRUE(ParseJson(R"({"a": {"b": 1}, "b": {"b": 2}})", "x.json").ok());
+}
+
+TEST(Json, ReadsNumbersToTheLastDigit) {
+  const auto parsed = ParseJson(
+      "[0.9690406502940995, 0.36712383142708804, 8.63854821677757e+252, 2.567,"
+      " 5e-324, 18446744073709551615, -9223372036854775808]",
+      "x");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const auto& list = parsed->as_array();
+  EXPECT_EQ(list.at(0).as_double(), 0.9690406502940995);
+  EXPECT_EQ(list.at(1).as_double(), 0.36712383142708804);
+  EXPECT_EQ(list.at(2).as_double(), 8.63854821677757e+252);
+  EXPECT_EQ(list.at(3).as_double(), 2.567);
+  EXPECT_EQ(list.at(4).as_double(), 5e-324);
+  EXPECT_EQ(list.at(5).as_uint64(), 18446744073709551615U);
+  EXPECT_EQ(list.at(6).as_int64(), INT64_MIN);
 }
 
 TEST(Json, RefusesWhatIsNotStrictJson) {
