@@ -108,6 +108,10 @@ absl::StatusOr<Value> FloatApply(BinaryOperator op, double a, double b) {
       if (std::isnan(result) && !std::isnan(a) && !std::isnan(b)) {
         return Fail("a negative number has no fractional power");
       }
+      if (std::isinf(result) && std::isfinite(a) && std::isfinite(b)) {
+        return Fail(a == 0 ? "0.0 cannot be raised to a negative power"
+                           : "a power is out of the range of a float");
+      }
       return Value::Float(result);
     }
     case BinaryOperator::kDivide:
@@ -128,7 +132,11 @@ absl::StatusOr<Value> FloatApply(BinaryOperator op, double a, double b) {
   if (op == BinaryOperator::kModulo) {
     return Value::Float(rest == 0 ? std::copysign(0.0, b) : rest);
   }
-  return Value::Float(std::floor((a - rest) / b + 0.5));
+  // As CPython does it: the quotient is almost whole, but need not be quite.
+  const double quotient = (a - rest) / b;
+  double whole = std::floor(quotient);
+  whole += quotient - whole > 0.5 ? 1 : 0;
+  return Value::Float(quotient == 0 ? std::copysign(0.0, a / b) : whole);
 }
 
 absl::StatusOr<Value> RepeatText(Runtime& runtime, const Text& text,

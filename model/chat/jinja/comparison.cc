@@ -53,6 +53,28 @@ absl::StatusOr<bool> EqualDicts(Runtime& runtime, DictObject& a,
   return true;
 }
 
+absl::StatusOr<bool> EqualViews(Runtime& runtime, const Value& left,
+                                const Value& right) {
+  const auto& a = *left.As<ViewObject>();
+  const auto& b = *right.As<ViewObject>();
+  if (a.part != b.part || a.part == ViewObject::Part::kValues) {
+    return &a == &b;
+  }
+  if (a.part == ViewObject::Part::kItems) {
+    return EqualDicts(runtime, *a.dict, *b.dict);
+  }
+  if (a.dict->entries.size() != b.dict->entries.size()) {
+    return false;
+  }
+  for (const auto& [key, unused] : a.dict->entries) {
+    MILLRACE_RETURN_IF_ERROR(runtime.Spend(1));
+    if (b.dict->Find(key) == nullptr) {
+      return false;
+    }
+  }
+  return true;
+}
+
 absl::StatusOr<bool> Contains(Runtime& runtime, const Value& container,
                               const Value& item) {
   switch (container.kind()) {
@@ -167,6 +189,8 @@ absl::StatusOr<bool> Equal(Runtime& runtime, const Value& left,
              (a.count == 0 ||
               (a.start == b.start && (a.count == 1 || a.step == b.step)));
     }
+    case Kind::kView:
+      return EqualViews(runtime, left, right);
     default:
       return left.object() == right.object();
   }

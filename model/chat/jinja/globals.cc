@@ -42,6 +42,7 @@ absl::StatusOr<Value> RangeGlobal(Runtime& runtime, Arguments& arguments) {
   MILLRACE_ASSIGN_OR_RETURN(RangeObject * range,
                             runtime.heap().New<RangeObject>());
   range->start = start;
+  range->stop = stop;
   range->step = step;
   range->count = static_cast<int64_t>(count);
   return Value::Of(Kind::kRange, range);

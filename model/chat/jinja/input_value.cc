@@ -21,7 +21,7 @@ absl::StatusOr<Value> InputValue(Runtime& runtime, const Json& json,
   MILLRACE_RETURN_IF_ERROR(guard.status());
   switch (json.kind()) {
     case boost::json::kind::null:
-      return Value::None();
+      return Value::None(untrusted);
     case boost::json::kind::bool_:
       return Value::Bool(json.get_bool(), untrusted);
     case boost::json::kind::int64:

@@ -127,10 +127,15 @@ absl::StatusOr<Value> RoundFilter(Runtime& /*runtime*/, Arguments& arguments) {
 }
 
 absl::StatusOr<Value> FileSizeFilter(Runtime& runtime, Arguments& arguments) {
-  MILLRACE_ASSIGN_OR_RETURN(const Value number,
-                            FloatFilter(runtime, arguments));
-  const double bytes = number.number();
   const bool binary = FlagArgument(arguments, 1, false);
+  const Value unreadable = Value::None();
+  Arguments call{.positional = {arguments.positional[0], unreadable},
+                 .named = {}};
+  MILLRACE_ASSIGN_OR_RETURN(const Value number, FloatFilter(runtime, call));
+  if (!number.Is(Kind::kFloat)) {
+    return Fail("filesizeformat needs a number");
+  }
+  const double bytes = number.number();
   const double base = binary ? 1024 : 1000;
   if (bytes == 1) {
     return runtime.heap().MakeString("1 Byte");

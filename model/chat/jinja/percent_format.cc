@@ -12,6 +12,13 @@
 namespace millrace::model::jinja {
 namespace {
 
+// Python takes whatever has items by key for a mapping, lists too, and does not
+// ask for such to be used.
+bool IsMappingLike(const Value& value) {
+  return value.Is(Kind::kDict) || value.Is(Kind::kList) ||
+         value.Is(Kind::kRange) || value.Is(Kind::kUndefined);
+}
+
 // Reads a format of printf's kind and writes it filled in.
 class PercentFormatter {
  public:
@@ -35,7 +42,7 @@ class PercentFormatter {
     }
     const bool unused = arguments_.Is(Kind::kTuple)
                             ? used_ < arguments_.sequence()->items.size()
-                            : used_ == 0 && !arguments_.Is(Kind::kDict);
+                            : used_ == 0 && !IsMappingLike(arguments_);
     if (unused) {
       return Fail("not all arguments converted during string formatting");
     }

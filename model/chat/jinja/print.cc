@@ -103,10 +103,10 @@ absl::Status AppendViewRepr(Runtime& runtime, const Value& value,
 }
 
 std::string RangeText(const RangeObject& range) {
-  const int64_t stop = range.start + range.step * range.count;
-  return range.step == 1 ? absl::StrCat("range(", range.start, ", ", stop, ")")
-                         : absl::StrCat("range(", range.start, ", ", stop, ", ",
-                                        range.step, ")");
+  return range.step == 1
+             ? absl::StrCat("range(", range.start, ", ", range.stop, ")")
+             : absl::StrCat("range(", range.start, ", ", range.stop, ", ",
+                            range.step, ")");
 }
 
 absl::Status AppendOtherRepr(Runtime& runtime, const Value& value,

@@ -53,9 +53,15 @@ absl::StatusOr<Value> CallOn(Runtime& runtime, const Native& native,
   return CallNative(runtime, native, call);
 }
 
+// None and all else that is false has no items here.
+absl::StatusOr<std::vector<Value>> ItemsOrNone(Runtime& runtime,
+                                               const Value& value) {
+  return IsTrue(value) ? ItemsOf(runtime, value) : std::vector<Value>();
+}
+
 absl::StatusOr<Value> MapFilter(Runtime& runtime, Arguments& arguments) {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<Value> items,
-                            ItemsOf(runtime, arguments.positional[0]));
+                            ItemsOrNone(runtime, arguments.positional[0]));
   std::vector<Value> out;
   out.reserve(items.size());
   if (arguments.positional.size() == 1) {
@@ -87,7 +93,7 @@ absl::StatusOr<Value> MapFilter(Runtime& runtime, Arguments& arguments) {
 template <bool keep, bool by_attribute>
 absl::StatusOr<Value> SelectFilter(Runtime& runtime, Arguments& arguments) {
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<Value> items,
-                            ItemsOf(runtime, arguments.positional[0]));
+                            ItemsOrNone(runtime, arguments.positional[0]));
   size_t first = 1;
   Value path = Value::Missing();
   if (by_attribute) {

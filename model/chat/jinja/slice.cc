@@ -11,6 +11,7 @@ namespace {
 // Where a slice begins and how often it steps, as Python counts it.
 struct SliceBounds {
   int64_t start = 0;
+  int64_t stop = 0;
   int64_t step = 1;
   int64_t count = 0;
 };
@@ -38,6 +39,7 @@ absl::StatusOr<SliceBounds> BoundsOf(int64_t length, const Value& start,
                             IntegerArgument(parts, 1, "a slice's end", 0));
   last = IsGiven(parts, 1) ? clamp(last) : (back ? low : high);
   out.start = first;
+  out.stop = last;
   const int64_t distance = back ? first - last : last - first;
   const int64_t stride = back ? -out.step : out.step;
   out.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
@@ -73,6 +75,7 @@ absl::StatusOr<Value> SliceRange(Runtime& runtime, const RangeObject& range,
   MILLRACE_ASSIGN_OR_RETURN(RangeObject * out,
                             runtime.heap().New<RangeObject>());
   out->start = range.start + bounds.start * range.step;
+  out->stop = range.start + bounds.stop * range.step;
   out->step = range.step * bounds.step;
   out->count = bounds.count;
   return Value::Of(Kind::kRange, out);
@@ -89,8 +92,8 @@ absl::StatusOr<Value> GetSlice(Runtime& runtime, const Value& value,
   const bool sliceable = value.Is(Kind::kString) || value.Is(Kind::kList) ||
                          value.Is(Kind::kTuple) || value.Is(Kind::kRange);
   if (!sliceable) {
-    return runtime.heap().MakeUndefined(
-        absl::StrCat("'", TypeName(value), "' object takes no slice"));
+    return Fail(
+        absl::StrCat("'", TypeName(value), "' object is not subscriptable"));
   }
   MILLRACE_ASSIGN_OR_RETURN(const int64_t length, LengthOf(runtime, value));
   MILLRACE_ASSIGN_OR_RETURN(const SliceBounds bounds,

@@ -166,8 +166,6 @@ absl::StatusOr<Value> FormatFilter(Runtime& runtime, Arguments& arguments) {
 }
 
 absl::StatusOr<Value> TruncateFilter(Runtime& runtime, Arguments& arguments) {
-  MILLRACE_ASSIGN_OR_RETURN(const Text* text,
-                            TextArgument(arguments, 0, "truncate's value"));
   MILLRACE_ASSIGN_OR_RETURN(const int64_t length,
                             IntegerArgument(arguments, 1, "length", 255));
   Text end("...", false);
@@ -184,10 +182,13 @@ absl::StatusOr<Value> TruncateFilter(Runtime& runtime, Arguments& arguments) {
         "truncate: length is below that of the end mark, or leeway "
         "is negative");
   }
-  MILLRACE_RETURN_IF_ERROR(runtime.SpendPass(text->size()));
-  if (CountCodePoints(text->bytes()) <= length + leeway) {
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t present,
+                            LengthOf(runtime, arguments.positional[0]));
+  if (present <= length + leeway) {
     return arguments.positional[0];
   }
+  MILLRACE_ASSIGN_OR_RETURN(const Text* text,
+                            TextArgument(arguments, 0, "truncate's value"));
   int64_t cut = OffsetOf(text->bytes(), kept);
   if (!FlagArgument(arguments, 2, false)) {
     const size_t blank =

@@ -66,9 +66,11 @@ class Value {
   Value& operator=(Value&& other) noexcept;
   ~Value();
 
-  static Value None() { return Value(Kind::kNone, false); }
   static Value Missing() { return Value(Kind::kMissing, false); }
   // `untrusted`: the scalar stems from the input, and so does its print.
+  static Value None(bool untrusted = false) {
+    return Value(Kind::kNone, untrusted);
+  }
   static Value Bool(bool value, bool untrusted = false);
   static Value Of(Integer value, bool untrusted = false);
   static Value Float(double value, bool untrusted = false);
@@ -169,6 +171,7 @@ struct ViewObject : Object {
 
 struct RangeObject : Object {
   int64_t start = 0;
+  int64_t stop = 0;  // as it was given: for printing
   int64_t step = 1;
   int64_t count = 0;
 };
