@@ -44,7 +44,8 @@ bool StoreElement(float x, std::byte* at) {
 template <typename Store>
 bool KvStore(const KvStoreArgs& args) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(typename Store::Stored));
-  const int64_t head_bytes = 2 * kKvBlockPositions * args.head_dim * kBytes;
+  const int64_t head_bytes =
+      int64_t{2} * kKvBlockPositions * args.head_dim * kBytes;
   bool overflow = false;
   for (int64_t head = 0; head < args.num_kv_heads; ++head) {
     std::byte* block = args.block + head * head_bytes;
@@ -119,7 +120,7 @@ void AttendOneHead(const AttentionArgs& args, int64_t row_index,
   query.out = args.out + row_index * args.out_stride + query_head * dims;
   std::fill_n(query.out, dims, 0.0f);
   const int64_t head_bytes =
-      2 * kKvBlockPositions * dims *
+      int64_t{2} * kKvBlockPositions * dims *
       static_cast<int64_t>(sizeof(typename Store::Stored));
   for (int64_t b = row.first_visible / kKvBlockPositions;
        b <= row.position / kKvBlockPositions; ++b) {

@@ -64,7 +64,7 @@ bool KvStore(const KvStoreArgs& args) {
       __builtin_memcpy(values + d, encoded,
                        static_cast<size_t>(n) * sizeof(uint16_t));
     }
-    head += 2 * kKvBlockPositions * dims;
+    head += int64_t{2} * kKvBlockPositions * dims;
   }
   return !overflow;
 }
