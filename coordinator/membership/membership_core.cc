@@ -246,10 +246,10 @@ void MembershipCore::OnTick(absl::Duration now) {
     }
   }
   for (const SessionId session : silent) {
-    const absl::Status reason = MakeError(
-        absl::StatusCode::kUnavailable, members_.at(session).info.name,
-        absl::StrCat("no heartbeat for ",
-                     absl::FormatDuration(options_.lease)));
+    const absl::Status reason =
+        MakeError(absl::StatusCode::kUnavailable, "control stream",
+                  absl::StrCat("no heartbeat for ",
+                               absl::FormatDuration(options_.lease)));
     actions_.push_back(DropSession{session, reason});
     Remove(now, session, reason);
   }

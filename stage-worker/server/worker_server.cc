@@ -120,11 +120,11 @@ void LiveWorkerServer::Run() {
     if (stopping()) {
       break;
     }
-    Report({.kind = WorkerEvent::Kind::kDisconnected,
-            .epoch = 0,
-            .memory = {},
-            .reason = status});
     if (status != last) {  // an absent coordinator is told of once
+      Report({.kind = WorkerEvent::Kind::kDisconnected,
+              .epoch = 0,
+              .memory = {},
+              .reason = status});
       MILLRACE_LOG(Warning)
           << "no session with the coordinator: " << status.message();
       last = status;

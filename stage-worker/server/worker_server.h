@@ -20,7 +20,7 @@ struct WorkerEvent {
     kActive,        // epoch is set
     kInactive,      // epoch is set; reason says why it ended
     kFailed,        // a command could not be carried out; reason
-    kDisconnected,  // from the coordinator; reason
+    kDisconnected,  // no session; told once per reason
   };
   Kind kind = Kind::kRegistered;
   uint64_t epoch = 0;
