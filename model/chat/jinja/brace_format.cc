@@ -166,7 +166,8 @@ class BraceFormatter {
       path.remove_suffix(2);
     }
     MILLRACE_ASSIGN_OR_RETURN(const Value value, Resolve(path));
-    MILLRACE_ASSIGN_OR_RETURN(const FieldLayout layout, ParseSpec(spec));
+    MILLRACE_ASSIGN_OR_RETURN(FieldLayout layout, ParseSpec(spec));
+    layout.untrusted = format_.AnyUntrusted();
     if (conversion == 'r' || conversion == 'a') {
       TextWriter shown(runtime_);
       MILLRACE_RETURN_IF_ERROR(AppendRepr(runtime_, value, shown));

@@ -38,6 +38,7 @@ absl::Status Interpreter::EvaluateArguments(const CallArguments& source,
         return Fail("the keys of the argument after ** must be strings");
       }
       arguments.named.emplace_back(std::string(key.bytes()), value);
+      arguments.untrusted_names |= key.text().AnyUntrusted();
     }
   }
   return absl::OkStatus();
@@ -158,8 +159,9 @@ absl::Status Interpreter::BindRest(const Statement& macro, Arguments& arguments,
     MILLRACE_ASSIGN_OR_RETURN(DictObject * dict,
                               runtime_.heap().New<DictObject>());
     for (auto& [name, value] : arguments.named) {
-      MILLRACE_ASSIGN_OR_RETURN(const Value key,
-                                runtime_.heap().MakeString(name));
+      MILLRACE_ASSIGN_OR_RETURN(
+          const Value key,
+          runtime_.heap().MakeString(Text(name, arguments.untrusted_names)));
       MILLRACE_RETURN_IF_ERROR(
           runtime_.heap().Put(*dict, key, std::move(value)));
     }

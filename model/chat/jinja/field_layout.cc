@@ -93,14 +93,15 @@ bool IsIntegerType(char type) {
   return absl::string_view("diuoxXb").find(type) != absl::string_view::npos;
 }
 
-void AppendFill(char32_t fill, int64_t count, TextWriter& writer) {
+void AppendFill(char32_t fill, int64_t count, bool untrusted,
+                TextWriter& writer) {
   std::string one;
   AppendCodePoint(fill, one);
   std::string all;
   for (int64_t i = 0; i < count; ++i) {
     all.append(one);
   }
-  writer.Append(all, false);
+  writer.Append(all, untrusted);
 }
 
 }  // namespace
@@ -118,14 +119,15 @@ absl::Status AppendPadded(const Text& text, const FieldLayout& layout,
   const int64_t before = align == '<'   ? 0
                          : align == '^' ? missing / 2
                                         : missing;
-  AppendFill(layout.fill, before, writer);
+  AppendFill(layout.fill, before, layout.untrusted, writer);
   writer.Append(text, 0, end);
-  AppendFill(layout.fill, missing - before, writer);
+  AppendFill(layout.fill, missing - before, layout.untrusted, writer);
   return writer.status();
 }
 
 absl::Status AppendNumber(const Value& number, const FieldLayout& layout,
                           TextWriter& writer) {
+  const bool untrusted = number.untrusted() || layout.untrusted;
   std::string prefix;
   std::string digits;
   bool negative = false;
@@ -151,16 +153,15 @@ absl::Status AppendNumber(const Value& number, const FieldLayout& layout,
   const auto length = static_cast<int64_t>(sign.size() + digits.size());
   const bool inner = layout.align == '=' || (layout.zero && layout.align == 0);
   if (inner && length < layout.width) {
-    writer.Append(sign, number.untrusted());
+    writer.Append(sign, untrusted);
     AppendFill(layout.zero && layout.align == 0 ? '0' : layout.fill,
-               layout.width - length, writer);
-    writer.Append(digits, number.untrusted());
+               layout.width - length, untrusted, writer);
+    writer.Append(digits, untrusted);
     return writer.status();
   }
   FieldLayout outer = layout;
   outer.precision = -1;
-  return AppendPadded(Text(sign + digits, number.untrusted()), outer, '>',
-                      writer);
+  return AppendPadded(Text(sign + digits, untrusted), outer, '>', writer);
 }
 
 }  // namespace millrace::model::jinja

@@ -92,7 +92,9 @@ absl::StatusOr<Value> DictGlobal(Runtime& runtime, Arguments& arguments) {
     }
   }
   for (const auto& [name, value] : arguments.named) {
-    MILLRACE_ASSIGN_OR_RETURN(const Value key, runtime.heap().MakeString(name));
+    MILLRACE_ASSIGN_OR_RETURN(
+        const Value key,
+        runtime.heap().MakeString(Text(name, arguments.untrusted_names)));
     MILLRACE_RETURN_IF_ERROR(
         PutChecked(runtime, *dict, key, value, kIsNamespace));
   }

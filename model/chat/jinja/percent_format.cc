@@ -116,6 +116,7 @@ class PercentFormatter {
 
   absl::Status Field() {
     FieldLayout layout;
+    layout.untrusted = format_.AnyUntrusted();
     key_.reset();
     if (Peek() == '(') {
       const size_t close = bytes_.find(')', static_cast<size_t>(at_));
@@ -139,7 +140,7 @@ class PercentFormatter {
     layout.type = Peek();
     ++at_;
     if (layout.type == '%') {
-      writer_.Append("%", false);
+      writer_.Append(format_, at_ - 1, at_);
       return writer_.status();
     }
     MILLRACE_ASSIGN_OR_RETURN(const Value value, NextArgument());
@@ -191,9 +192,10 @@ class PercentFormatter {
         value.integer() > 0x10FFFF) {
       return Fail("%c needs a character or its number");
     }
+    // Untrusted in any case: a number that was reckoned with has lost its mark.
     std::string one;
     AppendCodePoint(static_cast<char32_t>(value.integer()), one);
-    return AppendPadded(Text(one, value.untrusted()), layout, '>', writer_);
+    return AppendPadded(Text(one, true), layout, '>', writer_);
   }
 
   Runtime& runtime_;

@@ -18,6 +18,7 @@ struct FieldLayout {
   int64_t width = 0;
   int64_t precision = -1;
   char type = 0;
+  bool untrusted = false;  // stems from the input: what it adds does too
 };
 
 // Width and precision beyond this are refused.

@@ -142,6 +142,8 @@ absl::string_view TypeName(const Value& value);
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
+  // Whether a name among them stems from the input (`**dict`).
+  bool untrusted_names = false;
 };
 
 // A filter, test, method or global function that is built in.

@@ -224,7 +224,8 @@ absl::StatusOr<Value> ExpandTabs(Runtime& runtime, Arguments& arguments) {
     const char c = self.bytes()[static_cast<size_t>(at)];
     if (c == '\t') {
       const int64_t blanks = size > 0 ? size - column % size : 0;
-      writer.Append(std::string(static_cast<size_t>(blanks), ' '), false);
+      writer.Append(std::string(static_cast<size_t>(blanks), ' '),
+                    self.AnyUntrusted(at, next));
       column += blanks;
     } else {
       writer.Append(self, at, next);

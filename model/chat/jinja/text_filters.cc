@@ -119,7 +119,7 @@ absl::StatusOr<Value> IndentFilter(Runtime& runtime, Arguments& arguments) {
   for (size_t i = 0; i < lines.size() && !writer.full(); ++i) {
     const Piece& line = lines[i];
     if (i > 0) {
-      writer.Append("\n", false);
+      writer.Append("\n", text.AnyUntrusted(lines[i - 1].end, line.begin));
     }
     const bool indents = i == 0 ? first : blank || line.begin < line.end;
     if (indents) {
@@ -159,7 +159,9 @@ absl::StatusOr<Value> FormatFilter(Runtime& runtime, Arguments& arguments) {
   MILLRACE_ASSIGN_OR_RETURN(DictObject * fields,
                             runtime.heap().New<DictObject>());
   for (const auto& [name, value] : arguments.named) {
-    MILLRACE_ASSIGN_OR_RETURN(const Value key, runtime.heap().MakeString(name));
+    MILLRACE_ASSIGN_OR_RETURN(
+        const Value key,
+        runtime.heap().MakeString(Text(name, arguments.untrusted_names)));
     MILLRACE_RETURN_IF_ERROR(runtime.heap().Put(*fields, key, value));
   }
   return PercentFormat(runtime, format, Value::Of(Kind::kDict, fields));

@@ -27,6 +27,7 @@ Json UserInput() {
   input["messages"] = boost::json::array{message};
   input["tools"] = boost::json::array{message};
   input["word"] = "quiq";
+  input["fill"] = "{:q>9}";
   input["bos_token"] = "<bos>";
   return input;
 }
@@ -111,7 +112,10 @@ constexpr const char* kOperations[] = {
     "{% macro f() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(c, k=c) }}",
     "{% set j = joiner(c) %}{{ j() }}{{ j() }}",
     "{% set y = cycler(c, 'b') %}{{ y.next() }}{{ y.current }}",
-    "{{ dict(k=c) }}{{ dict(m) }}{{ dict([(c, 1)]) }}",
+    "{{ dict(k=c) }}{{ dict(m) }}{{ dict([(c, 1)]) }}{{ dict(**m) }}",
+    "{% macro f() %}{{ kwargs }}{% endmacro %}{{ f(**m) }}",
+    "{{ namespace(**m) }}{{ c[2] }}{{ c.expandtabs() }}",
+    "{{ fill.format(1) }}{{ fill.format('a') }}",
     "{{ tools | tojson }}{{ tools[0].content }}",
     "{{ word }}{{ word | upper }}",
     "{{ strftime_now(c | replace('%', '')) }}",
