@@ -161,9 +161,10 @@ void ApiHandler::Handle(HttpRequest request,
     exchange->Send((this->*route.get)(request));
     return;
   }
+  const absl::Duration received = options_.services->clock->Monotonic();
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  if (!workers_.TrySubmit([this, &route, shared, exchange] {
-        Work(route, *shared, exchange);
+  if (!workers_.TrySubmit([this, &route, shared, received, exchange] {
+        Work(route, *shared, received, exchange);
       })) {
     exchange->Send(Refusal(503, "too many requests wait to be read"));
   }
@@ -176,8 +177,8 @@ absl::StatusOr<GenerationPlan> ApiHandler::MakePlan(const Route& route,
 }
 
 void ApiHandler::Work(const Route& route, const HttpRequest& request,
+                      absl::Duration received,
                       const std::shared_ptr<Exchange>& exchange) {
-  const absl::Duration received = options_.services->clock->Monotonic();
   absl::StatusOr<Json> body = ParseJson(
       request.body, "body",
       {.bytes_max = options_.body_bytes_max, .depth_max = kJsonDepthMax});

@@ -60,7 +60,7 @@ class ApiHandler final : public HttpHandler {
 
   // Answers of POST, on a worker.
   void Work(const Route& route, const HttpRequest& request,
-            const std::shared_ptr<Exchange>& exchange);
+            absl::Duration received, const std::shared_ptr<Exchange>& exchange);
   absl::StatusOr<GenerationPlan> MakePlan(const Route& route, const Json& body);
 
   [[nodiscard]] absl::Status CheckServing() const;

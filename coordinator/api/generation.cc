@@ -181,7 +181,7 @@ void Generation::FinishChoice(size_t index, CompletionSession::Delta rest) {
 
 ChoicePart Generation::PartOf(size_t index) const {
   return {.index = static_cast<int64_t>(index),
-          .text_offset = choices_[index].text_points,
+          .text_offset = choices_[index].score_points,
           .top_logprobs = plan_.top_logprobs};
 }
 
@@ -219,7 +219,9 @@ void Generation::Give(size_t index, CompletionSession::Delta delta) {
     return;
   }
   ChoicePart part = PartOf(index);
-  choice.text_points += CodePoints(delta.text);
+  for (const TokenScore& score : delta.scores) {
+    choice.score_points += CodePoints(score.text);
+  }
   part.text = std::move(delta.text);
   part.with_logprobs = plan_.session.want_logprobs;
   part.scores = std::move(delta.scores);
@@ -292,6 +294,9 @@ void Generation::Fail(const absl::Status& status, RequestOutcome outcome) {
           ? MakeError(absl::StatusCode::kUnavailable, "server",
                       "is shutting down and gave up this request")
           : status;
+  if (told.code() == absl::StatusCode::kInternal) {
+    MILLRACE_LOG(Warning) << "a request failed: " << told.message();
+  }
   CancelRest();
   if (streaming_) {
     output_ += SseData(ErrorJson(ApiErrorFrom(told)));

@@ -78,7 +78,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     std::vector<ScoreEvent> prompt_scores;
     std::string text;  // of the whole answer, unless streamed
     std::vector<TokenScore> scores;
-    int64_t text_points = 0;  // code points given out
+    int64_t score_points = 0;  // code points of the scores given out
     absl::Duration first_token;
     absl::Duration last_token;
   };

@@ -60,6 +60,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Between requests, with nothing of the next one read.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool busy() const { return state_ == State::kAnswering; }
+  // Has had an answer: more than an open socket is behind it.
+  [[nodiscard]] bool proven() const { return reused_; }
   [[nodiscard]] absl::Duration since() const { return since_; }
 
  private:

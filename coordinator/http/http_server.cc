@@ -247,17 +247,22 @@ class AsioServer final : public HttpServer, public ConnectionHost {
   }
 
   // Closes the connection that has waited for longest for a client that says
-  // nothing, so that silent clients keep nobody out.
+  // nothing, first among those that never said anything, so that silent clients
+  // keep nobody out.
   void MakeRoom() {
-    std::shared_ptr<Connection> oldest;
+    std::shared_ptr<Connection> victim;
+    const auto before = [](const Connection& a, const Connection& b) {
+      return std::pair(a.proven(), a.since()) <
+             std::pair(b.proven(), b.since());
+    };
     for (const auto& [key, connection] : connections_) {
       if (!connection->busy() &&
-          (oldest == nullptr || connection->since() < oldest->since())) {
-        oldest = connection;
+          (victim == nullptr || before(*connection, *victim))) {
+        victim = connection;
       }
     }
-    if (oldest != nullptr) {
-      oldest->Close();
+    if (victim != nullptr) {
+      victim->Close();
     }
   }
 
