@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Real processes on loopback: start, serve, lose a worker, come back, stop."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cluster
+from cluster import Client, Cluster, Process
+
+
+class ClusterTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = cluster.make_model(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def up(self, *options):
+        return Cluster(self, self.model, 3, "--context", "1024", *options)
+
+    def test_stop_ends_every_process(self):
+        """SIGTERM: exit code 0 and no worker left."""
+        up = self.up()
+        pids = [worker["pid"] for worker in up.workers]
+        self.assertEqual(len(pids), 3)
+        self.assertTrue(all(map(cluster.alive, pids)))
+        self.assertEqual(up.stop(), 0)
+        self.assertFalse(any(map(cluster.alive, pids)))
+
+    def test_same_bits_as_one_process(self):
+        """Three processes over TCP give the tokens and the checksum of one."""
+        millrace = cluster.programs()[0]
+        runs = []
+        for options in ([], ["--stages", "3", "--transport", "tcp"]):
+            done = subprocess.run(
+                [millrace, "run", self.model, "--prompt", "Hello there",
+                 "--max-tokens", "24", "--ignore-eos", "--json", *options],
+                capture_output=True, text=True, check=True)
+            runs.append(json.loads(done.stdout))
+        self.assertEqual(runs[0]["tokens"], runs[1]["tokens"])
+        self.assertEqual(runs[0]["logits_crc32c"], runs[1]["logits_crc32c"])
+        answer = self.up().client.chat("Hello there", 24)
+        self.assertEqual(answer, runs[0]["text"])
+
+    def test_sixteen_clients(self):
+        """Each of sixteen at once gets the answer it gets alone, and several
+        micro-batches were in flight."""
+        client = self.up().client
+        prompts = [f"Part {n}: " + "word " * (5 + 7 * (n % 5))
+                   for n in range(16)]
+        alone = [client.chat(prompt, 24) for prompt in prompts]
+        seen = []
+
+        def watch():
+            for _ in range(200):
+                seen.append(client.metric(
+                    "millrace_coordinator_microbatches_in_flight"))
+
+        results = cluster.together(
+            [lambda p=p: client.chat(p, 24) for p in prompts] + [watch])
+        self.assertEqual(results[:16], alone)
+        self.assertGreaterEqual(max(seen), 2)
+        self.assertGreater(
+            client.metric("millrace_coordinator_pipeline_fill_ratio"), 0)
+
+    def lose_worker(self, up, number):
+        """Signals worker 1 in mid-stream; the events of the stream."""
+        victim = up.workers[1]["pid"]
+        return up.client.events("Count", 900,
+                                lambda: os.kill(victim, number))
+
+    def check_loss(self, events):
+        self.assertIn("error", events[-1])
+        error = events[-1]["error"]
+        self.assertEqual(set(error), {"message", "type", "param", "code"})
+        self.assertIn("stage-1", error["message"])
+        self.assertNotIn("[DONE]", events)
+
+    def test_killed_worker(self):
+        """SIGKILL of a worker: its streams end with an error that names it, the
+        cluster is ready again, and answers are the same as before."""
+        up = self.up()
+        before = up.client.chat("The same again", 32)
+        self.check_loss(self.lose_worker(up, signal.SIGKILL))
+        cluster.wait_for(lambda: up.client.get("/ready")[0] == 200, "ready")
+        self.assertEqual(up.client.chat("The same again", 32), before)
+        self.assertEqual(up.client.get("/health")[0], 200)
+        self.assertEqual(up.stop(), 0)
+
+    def test_stopped_worker(self):
+        """SIGSTOP: a worker that hangs is found by its missing heartbeats; once
+        it goes on the cluster is ready again."""
+        up = self.up()
+        victim = up.workers[1]["pid"]
+        start = time.monotonic()
+        self.check_loss(self.lose_worker(up, signal.SIGSTOP))
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(up.client.get("/ready")[0], 503)
+        os.kill(victim, signal.SIGCONT)
+        cluster.wait_for(lambda: up.client.get("/ready")[0] == 200, "ready")
+        up.client.chat("Hello", 4)
+
+    def test_idle_costs_nothing(self):
+        """A cluster with nothing to do uses under 1 % of a core."""
+        up = self.up()
+        up.client.chat("Warm", 8)
+        pids = [up.pid] + [worker["pid"] for worker in up.workers]
+        before = sum(map(cluster.cpu_seconds, pids))
+        start = time.monotonic()
+        time.sleep(6)  # the thing measured is time itself
+        used = sum(map(cluster.cpu_seconds, pids)) - before
+        self.assertLess(used / (time.monotonic() - start), 0.01)
+
+    def start_by_hand(self, *coordinator):
+        head = Process(self, "coordinator", self.model, "--control",
+                       "127.0.0.1:0", "--http", "127.0.0.1:0", "--context",
+                       "512", "--json", *coordinator)
+        control = cluster.wait_for(
+            lambda: [line.split()[-1] for line in head.read_log().splitlines()
+                     if "workers register at" in line], "control address")[0]
+        workers = [Process(self, "stage-worker", "--coordinator", control,
+                           "--name", name, "--json", "--memory", "1GB")
+                   for name in ("a", "b", "c")]
+        return head, workers
+
+    def test_started_by_hand(self):
+        """Coordinator and workers as on real machines, then by a plan file."""
+        head, workers = self.start_by_hand("--workers", "3")
+        ready = head.event("ready")
+        first = Client(ready["url"]).chat("Hello", 12)
+        for worker in workers:
+            worker.event("registered")
+            worker.event("loaded")
+            worker.event("active")
+        self.assertEqual(head.stop(), 0)
+        for worker in workers:
+            self.assertEqual(worker.stop(), 0)
+
+        plan = os.path.join(self.folder.name, "plan.json")
+        nodes = os.path.join(self.folder.name, "nodes.json")
+        with open(nodes, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "nodes": [
+                {"name": name, "memory": "1GB"} for name in ("c", "b", "a")]},
+                file)
+        subprocess.run([cluster.programs()[0], "plan", self.model, "--cluster",
+                        nodes, "--context", "512", "--out", plan], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open(plan, encoding="utf-8") as file:
+            used = json.load(file)["nodes_used"]
+        head, workers = self.start_by_hand("--plan", plan)
+        if used <= len(workers):
+            ready = head.event("ready")
+            self.assertEqual(Client(ready["url"]).chat("Hello", 12), first)
+
+    def test_memory_is_what_plan_said(self):
+        """A worker's resident set is within 3 % + 30 MB of the plan's."""
+        options = ["--context", "4096", "--concurrency", "32"]
+        nodes = os.path.join(self.folder.name, "three.json")
+        with open(nodes, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "nodes": [
+                {"name": "n", "count": 3, "memory": "8GB",
+                 "memory_bandwidth": "20GB/s", "compute": {"default": 2e11}}],
+                "link_default": {"bandwidth": "10Gbit/s", "latency": "50us"}},
+                file)
+        done = subprocess.run(
+            [cluster.programs()[0], "plan", self.model, "--cluster", nodes,
+             "--json", *options], check=True, capture_output=True, text=True)
+        plan = json.loads(done.stdout)
+        up = Cluster(self, self.model, plan["nodes_used"], *options)
+        up.client.chat("Hello " * 300, 8)
+        for worker, entry, stage in zip(up.workers, plan["route"],
+                                        plan["stages"]):
+            self.assertEqual(worker["layers"],
+                             [entry["first_layer"], entry["last_layer"]])
+            planned = stage["resident_bytes"]
+            self.assertLessEqual(
+                abs(cluster.resident_bytes(worker["pid"]) - planned),
+                0.03 * planned + 30e6)
+
+    def test_busy_port(self):
+        """A port in use is an error that names it, before anything is loaded."""
+        up = self.up()
+        port = up.ready["url"].rsplit(":", 1)[1]
+        done = subprocess.run(
+            [cluster.programs()[0], "up", self.model, "--stages", "2", "--port",
+             port, "--json"], capture_output=True, text=True, timeout=60,
+            check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(port, json.loads(done.stdout)["error"]["message"])
+
+
+if __name__ == "__main__":
+    cluster.main()

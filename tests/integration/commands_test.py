@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The contract of the command line: exit codes, the two forms of an error,
+options from files and the environment, and what is refused by name."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import cluster
+
+
+class CommandsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = cluster.make_model(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def millrace(self, *arguments, **options):
+        return subprocess.run([cluster.programs()[0], *arguments],
+                              capture_output=True, text=True, timeout=120,
+                              check=False, **options)
+
+    def refused(self, code, word, *arguments):
+        """Exit code, and an error in both forms that holds the word."""
+        done = self.millrace(*arguments, "--json")
+        self.assertEqual(done.returncode, code, done.stderr)
+        error = json.loads(done.stdout.splitlines()[-1])["error"]
+        self.assertEqual(set(error), {"code", "message", "object", "hint"})
+        self.assertIn(word, error["message"])
+        self.assertIn("millrace: error: ", done.stderr)
+
+    def test_usage_errors(self):
+        for word, arguments in (
+                ("--nonsense", ["run", self.model, "--nonsense"]),
+                ("--stages", ["run", self.model, "--stages", "0" "1" "000"]),
+                ("--stages", ["run", self.model, "--stages", "7", "--prompt",
+                              "x"]),
+                ("--cuts", ["run", self.model, "--cuts", "3,2"]),
+                ("--cuts", ["eval", self.model, "--cuts", "9", "--tokens",
+                            "1,2"]),
+                ("--context", ["run", self.model, "--context", "99999",
+                               "--prompt", "x"]),
+                ("--temperature", ["run", self.model, "--temperature", "-1",
+                                   "--prompt", "x"]),
+                ("--memory", ["serve", self.model, "--memory", "lots"]),
+                ("--max-tokens", ["run", self.model, "--tokens", "1",
+                                  "--max-tokens", "5000"]),
+                ("token", ["run", self.model, "--tokens", "1,99999"]),
+                ("rdma", ["run", self.model, "--transport", "rdma"]),
+                ("neon", ["run", self.model, "--kernels", "neon"]),
+                ("int8", ["run", self.model, "--kv", "int8"]),
+                ("--cluster", ["plan", self.model]),
+                ("--html", ["plan", self.model, "--html", "x"]),
+                ("--costs", ["plan", "--costs", "x"]),
+                ("--single-node", ["plan", self.model, "--single-node"]),
+                ("--verify", ["plan", self.model, "--verify"]),
+                ("interleaved", ["plan", self.model, "--placement",
+                                 "interleaved"]),
+                ("latency", ["plan", self.model, "--objective", "latency"]),
+                ("--insecure", ["serve", self.model, "--host", "0.0.0.0"]),
+                ("--insecure", ["coordinator", self.model, "--control",
+                                "0.0.0.0:0", "--workers", "1", "--http",
+                                "127.0.0.1:0"]),
+                ("--insecure", ["stage-worker", "--coordinator",
+                                "192.0.2.1:7000"]),
+        ):
+            with self.subTest(arguments=arguments[0:3]):
+                self.refused(2, word, *arguments)
+
+    def test_input_errors(self):
+        missing = os.path.join(self.folder.name, "missing.gguf")
+        broken = os.path.join(self.folder.name, "broken.gguf")
+        with open(broken, "wb") as file:
+            file.write(b"GGUF\3\0\0\0")
+        text = os.path.join(self.folder.name, "model.txt")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no model")
+        for path in (missing, broken, text):
+            for command in (["run", path, "--prompt", "x"], ["inspect", path],
+                            ["eval", path, "--tokens", "1,2"],
+                            ["serve", path], ["up", path, "--stages", "1"],
+                            ["chat", path], ["tokenize", path, "--text", "x"]):
+                with self.subTest(command=command[0], path=path):
+                    self.refused(4, os.path.basename(path), *command)
+
+    def test_answer_is_no(self):
+        nodes = os.path.join(self.folder.name, "small.yaml")
+        with open(nodes, "w", encoding="utf-8") as file:
+            file.write("version: 1\nnodes: [{name: a, memory: 1MB}]\n")
+        done = self.millrace("plan", self.model, "--cluster", nodes, "--json")
+        self.assertEqual(done.returncode, 3)
+        plan = json.loads(done.stdout.splitlines()[0])
+        self.assertFalse(plan["fits"])
+        self.assertEqual(plan["route"], [])
+        self.assertEqual(plan["stages"], [])
+        self.assertIn("fit", plan["verdict"])
+        self.refused(3, "--memory", "serve", self.model, "--memory", "1MB")
+
+    def test_options_from_environment_and_file(self):
+        """The command line wins over the environment, which wins over a file's
+        absence."""
+        base = ["run", self.model, "--prompt", "Hi", "--ignore-eos", "--json"]
+        environment = {**os.environ, "MILLRACE_MAX_TOKENS": "3"}
+        done = self.millrace(*base, env=environment)
+        self.assertEqual(len(json.loads(done.stdout)["tokens"]), 3)
+        done = self.millrace(*base, "--max-tokens", "5", env=environment)
+        self.assertEqual(len(json.loads(done.stdout)["tokens"]), 5)
+        config = os.path.join(self.folder.name, "options.ini")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("max-tokens=4\n")
+        done = self.millrace(*base, "--config", config)
+        self.assertEqual(len(json.loads(done.stdout)["tokens"]), 4)
+
+    def test_help_and_version(self):
+        done = self.millrace("--version")
+        self.assertEqual(done.returncode, 0)
+        for word in ("millrace ", "commit ", "scalar"):
+            self.assertIn(word, done.stdout)
+        listed = self.millrace("--help").stdout
+        for command in ("run", "chat", "serve", "up", "coordinator",
+                        "stage-worker", "plan", "inspect", "tokenize", "render",
+                        "eval"):
+            self.assertIn(command, listed)
+            done = self.millrace(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Example", done.stdout)
+
+    def test_chat_reads_lines(self):
+        """A conversation through a pipe, saved and gone on with."""
+        session = os.path.join(self.folder.name, "talk.json")
+        for turn in (1, 2):
+            done = self.millrace(
+                "chat", self.model, "--max-tokens", "6", "--session", session,
+                input="Hello\n/image x\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("/image", done.stderr)
+            with open(session, encoding="utf-8") as file:
+                messages = json.load(file)["messages"]
+            self.assertEqual([m["role"] for m in messages],
+                             ["user", "assistant"] * turn)
+
+
+if __name__ == "__main__":
+    cluster.main()
