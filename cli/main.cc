@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/float_environment.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
 #include "cli/version.h"
@@ -38,32 +40,44 @@ struct Entry {
   CLI::App* app = nullptr;
 };
 
-void AddCommand(CLI::App& program, Entry& entry, bool* json) {
+// The values that main itself looks at, whatever the command.
+struct SharedFlags {
+  bool json = false;
+  std::string config;
+};
+
+void AddCommand(CLI::App& program, Entry& entry, SharedFlags& shared) {
   entry.app =
       program.add_subcommand(entry.command->name(), entry.command->summary());
   entry.app->footer(absl::StrCat("Example:\n  ", entry.command->example()));
   entry.command->Define(*entry.app);
   if (entry.app->get_option_no_throw("--json") == nullptr) {
-    entry.app->add_flag("--json", *json, "Machine-readable output on stdout");
+    entry.app->add_flag("--json", shared.json,
+                        "Machine-readable output on stdout");
   }
-  entry.app->set_config("--config", "", "Read options from this file");
+  entry.app->add_option("--config", shared.config,
+                        "Read options from this file; the command line wins");
   AddEnvironmentNames(*entry.app);
 }
 
-bool Contains(int argc, char** argv, absl::string_view word) {
-  for (int i = 1; i < argc; ++i) {
-    if (word == argv[i]) {
-      return true;
-    }
-  }
-  return false;
+using Arguments = std::vector<std::string>;
+
+bool Contains(const Arguments& arguments, absl::string_view word) {
+  return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
+}
+
+// The error in both forms, by what was typed: nothing is parsed yet.
+int ReportUsage(const Arguments& arguments, const absl::Status& status) {
+  Console(Contains(arguments, "--json")).Error(status);
+  return ExitCodeOf(status);
 }
 
 // CLI11 reports by exception; this is the one place that meets them.
 // Returns the exit code, or -1 to go on.
-int Parse(CLI::App& program, int argc, char** argv) {
+int Parse(CLI::App& program, const Arguments& arguments) {
   try {
-    program.parse(argc, argv);
+    // parse() takes the arguments from the back.
+    program.parse(Arguments(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     std::fputs(program.help().c_str(), stdout);
     return 0;
@@ -71,13 +85,13 @@ int Parse(CLI::App& program, int argc, char** argv) {
     std::fputs(VersionText().c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    Console(Contains(argc, argv, "--json"))
-        .Error(UsageError(
-            argc > 1 ? Printable(argv[1]) : "millrace", error.what(),
-            argc > 1
-                ? absl::StrCat("see `millrace ", Printable(argv[1]), " --help`")
-                : "see `millrace --help`"));
-    return 2;
+    const std::string command =
+        arguments.empty() ? "" : Printable(arguments[0]);
+    return ReportUsage(
+        arguments,
+        UsageError(command.empty() ? "millrace" : command, error.what(),
+                   absl::StrCat("see `millrace ", command,
+                                command.empty() ? "" : " ", "--help`")));
   }
   return -1;
 }
@@ -109,16 +123,21 @@ int Main(int argc, char** argv) {
   for (std::unique_ptr<Command>& command : MakeCommands()) {
     entries.push_back(Entry{std::move(command)});
   }
-  bool json = false;
+  SharedFlags shared;
   for (Entry& entry : entries) {
-    AddCommand(program, entry, &json);
+    AddCommand(program, entry, shared);
   }
-  if (const int code = Parse(program, argc, argv); code >= 0) {
+  Arguments arguments(argv + 1, argv + argc);
+  if (const absl::Status status = AddConfiguredOptions(arguments);
+      !status.ok()) {
+    return ReportUsage(arguments, status);
+  }
+  if (const int code = Parse(program, arguments); code >= 0) {
     return code;
   }
   for (const Entry& entry : entries) {
     if (entry.app->parsed()) {
-      return RunCommand(*entry.command, json);
+      return RunCommand(*entry.command, shared.json);
     }
   }
   return 2;

@@ -1,0 +1,87 @@
+#include "cli/config_file.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr int64_t kConfigBytesMax = int64_t{1} << 20;
+
+// The value of --config; empty where it is not given.
+std::string ConfigPath(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::string_view word = arguments[i];
+    if (word == "--config" && i + 1 < arguments.size()) {
+      return arguments[i + 1];
+    }
+    if (absl::ConsumePrefix(&word, "--config=")) {
+      return std::string(word);
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<CLI::ConfigItem>> ReadItems(
+    const std::string& path) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFile(path, kConfigBytesMax));
+  std::istringstream stream(text);
+  // CLI11 reports by exception.
+  try {
+    return CLI::ConfigINI().from_config(stream);
+  } catch (const CLI::Error& error) {
+    return InputError(path, Printable(error.what(), 200));
+  }
+}
+
+bool IsGiven(const std::vector<std::string>& arguments,
+             const std::string& option) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [&](const std::string& word) {
+                       return word == option ||
+                              absl::StartsWith(word, absl::StrCat(option, "="));
+                     });
+}
+
+}  // namespace
+
+absl::Status AddConfiguredOptions(std::vector<std::string>& arguments) {
+  const std::string path = ConfigPath(arguments);
+  if (path.empty()) {
+    return absl::OkStatus();
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<CLI::ConfigItem> items,
+                            ReadItems(path));
+  const std::vector<std::string> typed = arguments;
+  for (const CLI::ConfigItem& item : items) {
+    // CLI11 marks the borders of sections by items named ++ and --.
+    const bool border = item.name == "++" || item.name == "--";
+    const bool ours =
+        item.parents.empty() || (item.parents.size() == 1 && !typed.empty() &&
+                                 item.parents[0] == typed[0]);
+    const std::string option = absl::StrCat("--", item.name);
+    if (border || !ours || IsGiven(typed, option)) {
+      continue;
+    }
+    for (const std::string& value : item.inputs) {
+      if (value == "true") {
+        arguments.push_back(option);
+      } else if (value != "false") {
+        arguments.push_back(absl::StrCat(option, "=", value));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace millrace::cli
