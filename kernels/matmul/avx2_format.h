@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/prefetch.h"
 #include "kernels/quant/tile_layout.h"
 
 // How groups of quantised tiles come into 256-bit registers: a half is 8 of the
@@ -144,11 +145,15 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
   const int64_t records = groups / kLayout.groups_per_record;
   RecordPlace place = {tile,
                        tile + (records * kLayout.front_bytes + 63) / 64 * 64};
+  PrefetchLines(tile + 64, place.record);
   SixBits six;
   int64_t done = 0;
   while (done < groups) {
     if constexpr (Reader::kSixBits) {
       UnpackSixBits(place.record + 64, six);
+    }
+    if constexpr (kLayout.rule == ProductRule::kTwoHalves) {
+      PrefetchLines(place.record + 64, place.record + kLayout.scale_bytes);
     }
     const int64_t left = groups - done;
     const int64_t num =

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/prefetch.h"
 #include "kernels/quant/tile_layout.h"
 
 // How groups of quantised tiles come into registers; see tile_walk.h for why
@@ -29,6 +30,11 @@ struct Scales512 {
   __m512 w1;  // of the second half
   __m512 wm;
 };
+
+// a | (b & mask) in one instruction.
+inline __m512i OrMasked(__m512i a, __m512i b, __m512i mask) {
+  return _mm512_ternarylogic_epi32(a, b, mask, 0xf8);
+}
 
 template <int kBits>
 __attribute__((always_inline)) inline void LoadCodes(const std::byte* from,
@@ -56,8 +62,7 @@ __attribute__((always_inline)) inline void LoadCodes(const std::byte* from,
     for (int i = 0; i < kNumQuads; ++i) {
       const __m512i moved = i < 4 ? _mm512_slli_epi16(plane, 4 - i)
                                   : _mm512_srli_epi16(plane, i - 4);
-      codes.quad[i] =
-          _mm512_or_si512(codes.quad[i], _mm512_and_si512(moved, bit));
+      codes.quad[i] = OrMasked(codes.quad[i], moved, bit);
     }
   }
   if constexpr (kBits == 6) {
@@ -68,8 +73,7 @@ __attribute__((always_inline)) inline void LoadCodes(const std::byte* from,
       const int at = 2 * (i % 4);
       const __m512i moved = at < 4 ? _mm512_slli_epi16(plane, 4 - at)
                                    : _mm512_srli_epi16(plane, at - 4);
-      codes.quad[i] =
-          _mm512_or_si512(codes.quad[i], _mm512_and_si512(moved, bits));
+      codes.quad[i] = OrMasked(codes.quad[i], moved, bits);
     }
   }
 }
@@ -118,6 +122,7 @@ struct Reader512 {
   static void ReadHead(const std::byte* front, const std::byte* record,
                        Head512& head) {
     if constexpr (kLayout.rule == ProductRule::kTwoHalves) {
+      PrefetchLines(record + 64, record + kLayout.scale_bytes);
       head.d = LoadHalves(front);
     } else if constexpr (kSuperBlock) {
       head.d = LoadHalves(record);
@@ -164,6 +169,7 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
   const int64_t records = groups / kLayout.groups_per_record;
   const std::byte* record =
       tile + (records * kLayout.front_bytes + 63) / 64 * 64;
+  PrefetchLines(tile + 64, record);
   Head512 head;
   int64_t g = 0;
   while (g < groups) {
