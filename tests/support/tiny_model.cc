@@ -31,8 +31,9 @@ int main(int argc, char** argv) {
     }
   }
   if (out.empty()) {
-    std::fprintf(stderr, "usage: tiny_model --out FILE.gguf [--layers N] "
-                         "[--context N] [--seed N]\n");
+    std::fprintf(stderr,
+                 "usage: tiny_model --out FILE.gguf [--layers N] "
+                 "[--context N] [--seed N]\n");
     return 2;
   }
   millrace::testing::WriteTinyGguf(model, out);
