@@ -101,18 +101,19 @@ class Decoder {
   // A token id and a number.
   absl::Status Pair(const char* what, int32_t& token, float& value);
 
-  absl::Status Slot(const char* what, uint32_t slot) const {
+  [[nodiscard]] absl::Status Slot(const char* what, uint32_t slot) const {
     return slot < limits_.slots
                ? absl::OkStatus()
                : Bad(what, ": slot ", slot, " of ", limits_.slots);
   }
-  absl::Status Position(const char* what, uint32_t position) const {
+  [[nodiscard]] absl::Status Position(const char* what,
+                                      uint32_t position) const {
     return position < limits_.positions_max
                ? absl::OkStatus()
                : Bad(what, ": position ", position, " of ",
                      limits_.positions_max);
   }
-  absl::Status Token(const char* what, int32_t token) const {
+  [[nodiscard]] absl::Status Token(const char* what, int32_t token) const {
     return token >= 0 && static_cast<uint32_t>(token) < limits_.vocab_size
                ? absl::OkStatus()
                : Bad(what, ": token ", token, " of ", limits_.vocab_size);

@@ -44,7 +44,9 @@ class Receiver final : public FrameReceiver {
   void Close(absl::Status reason) override {
     channel_->Close(std::move(reason));
   }
-  const LinkCounters& counters() const override { return counters_; }
+  [[nodiscard]] const LinkCounters& counters() const override {
+    return counters_;
+  }
 
  private:
   struct Arrival {
@@ -187,7 +189,9 @@ class Sender final : public FrameSender {
   void Close(absl::Status reason) override {
     channel_->Close(std::move(reason));
   }
-  const LinkCounters& counters() const override { return counters_; }
+  [[nodiscard]] const LinkCounters& counters() const override {
+    return counters_;
+  }
 
  private:
   // A free buffer, or why there will be none.
@@ -242,11 +246,11 @@ absl::Status Sender::Send(const Frame& frame) {
   counters_.frames += 1;
   counters_.rows += static_cast<int64_t>(frame.rows.size());
   counters_.bytes += bytes;
-  channel_->PostSend(
-      std::move(*buffer), bytes,
-      [this](absl::Status status, std::unique_ptr<FrameBuffer> returned) {
-        OnSent(status, std::move(returned));
-      });
+  channel_->PostSend(std::move(*buffer), bytes,
+                     [this](const absl::Status& status,
+                            std::unique_ptr<FrameBuffer> returned) {
+                       OnSent(status, std::move(returned));
+                     });
   return absl::OkStatus();
 }
 

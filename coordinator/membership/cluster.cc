@@ -77,7 +77,7 @@ class LiveCluster final : public Cluster {
 
   absl::Status Begin();
 
-  const Endpoint& control_endpoint() const override {
+  [[nodiscard]] const Endpoint& control_endpoint() const override {
     return control_->endpoint();
   }
   void LinkLost(uint64_t epoch, const absl::Status& reason) override {
@@ -85,12 +85,13 @@ class LiveCluster final : public Cluster {
   }
   absl::Status ExplainLoss(const absl::Status& observed) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<StageSnapshot> Stages() const override
+  [[nodiscard]] std::vector<StageSnapshot> Stages() const override
       ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     return stages_;
   }
-  std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_) {
+  [[nodiscard]] std::string WaitsFor() const override
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
     return waits_for_;
   }
@@ -116,8 +117,8 @@ class LiveCluster final : public Cluster {
   void HandleWorkerOnLoop(FromWorker event);
   // Completes an address that a worker cannot know and checks that it may be
   // dialed.
-  absl::Status AdmitOnLoop(control::Register& info,
-                           const std::string& peer_host) const;
+  [[nodiscard]] absl::Status AdmitOnLoop(control::Register& info,
+                                         const std::string& peer_host) const;
   void ReportOnLoop(const FromWorker& event);
   void RunActionsOnLoop();
   void ActOnLoop(const SendTo& action);

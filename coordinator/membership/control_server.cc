@@ -49,7 +49,9 @@ class GrpcControlServer final : public ControlServer,
 
   absl::Status Listen();
 
-  const transport::Endpoint& endpoint() const override { return endpoint_; }
+  [[nodiscard]] const transport::Endpoint& endpoint() const override {
+    return endpoint_;
+  }
   void Send(SessionId session,
             const control::CoordinatorMessage& message) override {
     if (const std::shared_ptr<ControlSession> found = Find(session)) {

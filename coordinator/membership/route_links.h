@@ -40,8 +40,9 @@ class RouteLinks {
   };
   // Dials the first stage and accepts the last one. Blocks; kCancelled soon
   // after `cancelled`.
-  absl::StatusOr<Ends> Connect(transport::TcpListener& listener,
-                               const std::atomic<bool>& cancelled) const;
+  [[nodiscard]] absl::StatusOr<Ends> Connect(
+      transport::TcpListener& listener,
+      const std::atomic<bool>& cancelled) const;
 
  private:
   // Only the links between stages carry hidden states.

@@ -68,10 +68,10 @@ class CheckpointStageFactory final : public StageFactory {
       std::function<bool()> cancelled) override;
 
  private:
-  absl::Status CheckStage(const model::ModelSpec& spec,
-                          const StageConfig& config) const;
-  absl::Status CheckMemory(const model::ModelSpec& spec,
-                           const StageConfig& config) const;
+  [[nodiscard]] absl::Status CheckStage(const model::ModelSpec& spec,
+                                        const StageConfig& config) const;
+  [[nodiscard]] absl::Status CheckMemory(const model::ModelSpec& spec,
+                                         const StageConfig& config) const;
 
   const CheckpointStageOptions options_;
 };

@@ -23,7 +23,7 @@ class Receiver final : public transport::FrameReceiver {
     return status;
   }
   void Close(absl::Status reason) override { inner_->Close(std::move(reason)); }
-  const transport::LinkCounters& counters() const override {
+  [[nodiscard]] const transport::LinkCounters& counters() const override {
     return inner_->counters();
   }
 
@@ -45,7 +45,7 @@ class Sender final : public transport::FrameSender {
     return status;
   }
   void Close(absl::Status reason) override { inner_->Close(std::move(reason)); }
-  const transport::LinkCounters& counters() const override {
+  [[nodiscard]] const transport::LinkCounters& counters() const override {
     return inner_->counters();
   }
 

@@ -72,7 +72,8 @@ class StageHost {
   void Run(const ActivateCommand& command);
   void Run(const control::Deactivate& command);
   absl::Status TryActivate(const ActivateCommand& command);
-  absl::StatusOr<Links> Link(const ActivateCommand& command) const;
+  [[nodiscard]] absl::StatusOr<Links> Link(
+      const ActivateCommand& command) const;
   void StopRunner();
   void SetRunner(std::unique_ptr<StageRunner> runner, const std::string& key)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -58,7 +58,7 @@ class LiveWorkerServer final : public WorkerServer {
   LiveWorkerServer(const LiveWorkerServer&) = delete;
   LiveWorkerServer& operator=(const LiveWorkerServer&) = delete;
 
-  const transport::Endpoint& data_endpoint() const override {
+  [[nodiscard]] const transport::Endpoint& data_endpoint() const override {
     return listener_->endpoint();
   }
   void Run() override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -83,7 +83,7 @@ class LiveWorkerServer final : public WorkerServer {
   bool Handle(const control::CoordinatorMessage& message)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteAll(Session& session);
-  control::Register MakeRegister() const;
+  [[nodiscard]] control::Register MakeRegister() const;
   // From the host: to the coordinator, if there is one, and to on_event.
   void Emit(control::WorkerMessage message) ABSL_LOCKS_EXCLUDED(mutex_);
   void Report(const control::WorkerMessage& message);

@@ -133,7 +133,7 @@ class InProcChannel final : public Channel {
   InProcChannel(const InProcChannel&) = delete;
   InProcChannel& operator=(const InProcChannel&) = delete;
 
-  int64_t frame_bytes_max() const override {
+  [[nodiscard]] int64_t frame_bytes_max() const override {
     return pipe_->options().frame_bytes_max;
   }
   std::unique_ptr<FrameBuffer> NewBuffer() override {

@@ -37,7 +37,9 @@ class TcpChannel final : public Channel, private TcpReader::Sink {
   TcpChannel(const TcpChannel&) = delete;
   TcpChannel& operator=(const TcpChannel&) = delete;
 
-  int64_t frame_bytes_max() const override { return options_.frame_bytes_max; }
+  [[nodiscard]] int64_t frame_bytes_max() const override {
+    return options_.frame_bytes_max;
+  }
   std::unique_ptr<FrameBuffer> NewBuffer() override;
   void PostSend(std::unique_ptr<FrameBuffer> buffer, int64_t bytes,
                 SendCallback done) override ABSL_LOCKS_EXCLUDED(mutex_);
