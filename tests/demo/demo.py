@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 
@@ -24,16 +25,16 @@ def say(text):
 
 
 def show_plan(millrace, model, options):
-    say(f"the plan: {STAGES} nodes of deploy/examples/three-nodes.yaml")
+    say("the plan for the nodes of deploy/examples/three-nodes.yaml")
     cluster = HERE.parent.parent / "deploy/examples/three-nodes.yaml"
     subprocess.run([millrace, "plan", model, "--cluster", str(cluster),
-                    "--stages", str(STAGES), *options], check=True)
+                    *options], check=True)
 
 
-def start(millrace, model, options):
+def start(millrace, model, options, log):
     process = subprocess.Popen(
         [millrace, "up", model, "--stages", str(STAGES), "--port", "0",
-         "--json", *options], stdout=subprocess.PIPE, text=True)
+         "--json", *options], stdout=subprocess.PIPE, stderr=log, text=True)
     for line in process.stdout:
         event = json.loads(line)
         if event.get("event") == "ready":
@@ -41,7 +42,8 @@ def start(millrace, model, options):
         if "error" in event:
             break
     process.wait()
-    sys.exit("demo: the cluster did not start")
+    log.seek(0)
+    sys.exit(f"{log.read()}demo: the cluster did not start")
 
 
 def ask(url, question, tokens):
@@ -94,7 +96,8 @@ def main():
     args = parser.parse_args()
     options = ["--context", "2048", "--concurrency", "4"]
     show_plan(args.millrace, args.model, options)
-    process, event = start(args.millrace, args.model, options)
+    log = tempfile.TemporaryFile("w+")
+    process, event = start(args.millrace, args.model, options, log)
     try:
         show_cluster(event)
         say(args.question)
