@@ -1,7 +1,4 @@
 // millrace tokenize: text to token ids and back.
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +19,7 @@
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
+#include "cli/token_input.h"
 #include "model/tokenizer/open.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -32,33 +30,9 @@ using model::AddedTokenMode;
 using model::TokenId;
 using model::Tokenizer;
 
-// What is read at once; far above any context.
-constexpr int64_t kTextBytesMax = int64_t{128} << 20;
 constexpr int64_t kBatchBytesMax = int64_t{1} << 30;
 // Answers of a batch are written in parts of about this size.
 constexpr size_t kOutBytes = size_t{1} << 20;
-
-absl::StatusOr<std::string> ReadStandardInput() {
-  std::string out;
-  std::string part(size_t{1} << 16, '\0');
-  while (true) {
-    const ssize_t got = read(STDIN_FILENO, part.data(), part.size());
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      return InputError("standard input", "cannot be read");
-    }
-    if (got == 0) {
-      return out;
-    }
-    out.append(part, 0, static_cast<size_t>(got));
-    if (static_cast<int64_t>(out.size()) > kTextBytesMax) {
-      return InputError("standard input",
-                        absl::StrCat("is more than ", kTextBytesMax, " bytes"));
-    }
-  }
-}
 
 absl::StatusOr<std::vector<TokenId>> ParseIds(const std::string& list) {
   std::vector<TokenId> ids;
@@ -208,7 +182,7 @@ class TokenizeCommand final : public Command {
       return text_;
     }
     return file_option_->count() > 0 ? ReadFile(file_, kTextBytesMax)
-                                     : ReadStandardInput();
+                                     : ReadStdin(kTextBytesMax);
   }
 
   absl::Status Encode(const Tokenizer& tokenizer, Console& console) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -13,6 +14,21 @@
 #include "stage-worker/runtime/stage_shape.h"
 
 namespace millrace::worker {
+namespace {
+
+constexpr size_t kScratchAlignment = 64;
+
+// The attention operation of a layer; null where it has none.
+const LoadedAttention* AttentionOf(const LoadedLayer& layer) {
+  for (const LoadedOperation& operation : layer.operations) {
+    if (const auto* attention = std::get_if<LoadedAttention>(&operation)) {
+      return attention;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
     const model::Checkpoint& checkpoint, const StageRunner::Options& options) {
@@ -62,22 +78,39 @@ void Stage::PlaceKv() {
   kv_layers_.resize(weights_->layers().size());
   for (size_t group = 0; group < groups.size(); ++group) {
     for (const int64_t layer : groups[group].layers) {
-      const size_t local = static_cast<size_t>(layer - config_.first_layer);
-      for (const LoadedOperation& operation :
-           weights_->layers()[local].operations) {
-        const auto* attention = std::get_if<LoadedAttention>(&operation);
-        if (attention == nullptr) {
-          continue;
-        }
-        KvLayer& kv = kv_layers_[local];
-        kv.group = static_cast<int64_t>(group);
-        kv.block_bytes = kernels::KvBlockBytes(
-            config_.kv_type, attention->num_kv_heads, attention->head_dim);
-        kv.pool = carver.Take(kv.block_bytes * groups[group].num_blocks);
-      }
+      const auto local = static_cast<size_t>(layer - config_.first_layer);
+      const LoadedAttention* attention = AttentionOf(weights_->layers()[local]);
+      MILLRACE_CHECK(attention != nullptr);
+      KvLayer& kv = kv_layers_[local];
+      kv.group = static_cast<int64_t>(group);
+      kv.block_bytes = kernels::KvBlockBytes(
+          config_.kv_type, attention->num_kv_heads, attention->head_dim);
+      kv.pool = carver.Take(kv.block_bytes * groups[group].num_blocks);
     }
   }
   MILLRACE_CHECK(carver.used() == memory_.kv_bytes);
+}
+
+// Scratch of the attention kernel, one piece a thread; small beside the rest,
+// so that the plan does not count it.
+void Stage::PlaceAttentionScratch() {
+  int64_t bytes = 0;
+  for (const LoadedLayer& layer : weights_->layers()) {
+    if (const LoadedAttention* op = AttentionOf(layer); op != nullptr) {
+      bytes =
+          std::max(bytes, kernels::AttentionScratchBytes(
+                              op->num_heads, op->num_kv_heads, op->head_dim));
+    }
+  }
+  attention_scratch_.resize(
+      static_cast<size_t>(bytes * config_.num_threads + kScratchAlignment));
+  void* base = attention_scratch_.data();
+  size_t space = attention_scratch_.size();
+  std::align(kScratchAlignment, 1, base, space);
+  for (int thread = 0; thread < config_.num_threads; ++thread) {
+    step_.attention_scratch.push_back(static_cast<std::byte*>(base) +
+                                      thread * bytes);
+  }
 }
 
 void Stage::PlaceScratch() {
@@ -122,24 +155,7 @@ void Stage::PlaceScratch() {
     step_.attention_rows[group].resize(static_cast<size_t>(rows));
     step_.store_blocks[group].resize(static_cast<size_t>(rows));
   }
-  int64_t scratch_bytes = 0;
-  for (const LoadedLayer& layer : weights_->layers()) {
-    for (const LoadedOperation& operation : layer.operations) {
-      if (const auto* op = std::get_if<LoadedAttention>(&operation)) {
-        scratch_bytes = std::max(
-            scratch_bytes, kernels::AttentionScratchBytes(
-                               op->num_heads, op->num_kv_heads, op->head_dim));
-      }
-    }
-  }
-  attention_scratch_.resize(
-      static_cast<size_t>(scratch_bytes * config_.num_threads + 64));
-  auto base = reinterpret_cast<uintptr_t>(attention_scratch_.data());
-  base = (base + 63) / 64 * 64;
-  for (int thread = 0; thread < config_.num_threads; ++thread) {
-    step_.attention_scratch.push_back(reinterpret_cast<std::byte*>(
-        base + static_cast<uintptr_t>(thread * scratch_bytes)));
-  }
+  PlaceAttentionScratch();
 }
 
 void Stage::Reset() {

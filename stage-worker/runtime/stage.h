@@ -45,6 +45,7 @@ class Stage {
 
   void PlaceKv();
   void PlaceScratch();
+  void PlaceAttentionScratch();
   [[nodiscard]] absl::Status TakeHidden(const transport::Frame& in);
   void RunLayers(const transport::Frame& in);
   void PassOn(const transport::Frame& in, transport::Frame& out);
