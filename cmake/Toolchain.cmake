@@ -27,6 +27,15 @@ if(MILLRACE_FUZZERS)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Kernels for one instruction set are long unrolled loops: instrumented, each
+# file takes minutes to compile. Their loads are those of the scalar versions,
+# which are instrumented; -DMILLRACE_SANITIZE_KERNELS=ON instruments them too.
+option(MILLRACE_SANITIZE_KERNELS "Instrument the kernels of each ISA" OFF)
+set(MILLRACE_ISA_OPTIONS "")
+if(MILLRACE_SANITIZE AND NOT MILLRACE_SANITIZE_KERNELS)
+  set(MILLRACE_ISA_OPTIONS -fno-sanitize=all)
+endif()
+
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${MILLRACE_CCACHE}")
