@@ -6,17 +6,12 @@
 namespace millrace::kernels {
 namespace {
 
-using TileFn = void (*)(WeightFormat format, const std::byte* tile,
-                        int64_t cols, const std::byte* panel, int tokens,
-                        TileSums& sums);
-
-constexpr TileFn TileFnFor(ComputeMode mode, WeightFormat format) {
+const TileVersions& VersionsFor(ComputeMode mode, WeightFormat format) {
   if (mode == ComputeMode::kExact || format == WeightFormat::kF32 ||
       format == WeightFormat::kF16) {
-    return ExactTileScalar;
+    return kExactTile;
   }
-  return format == WeightFormat::kBf16 ? FastBf16TileScalar
-                                       : FastQuantTileScalar;
+  return format == WeightFormat::kBf16 ? kFastBf16Tile : kFastQuantTile;
 }
 
 void StoreSums(const MatMulArgs& args, int64_t tile, int64_t token_begin,
@@ -33,10 +28,11 @@ void StoreSums(const MatMulArgs& args, int64_t tile, int64_t token_begin,
   }
 }
 
-template <ComputeMode kMode, WeightFormat kFormat>
+template <ComputeMode kMode, WeightFormat kFormat, bool kFused>
 void MatMulScalar(const MatMulArgs& args, int64_t tile_begin,
                   int64_t tile_end) {
-  constexpr TileFn kTileFn = TileFnFor(kMode, kFormat);
+  const TileVersions& versions = VersionsFor(kMode, kFormat);
+  const TileFn tile_fn = kFused ? versions.fused : versions.plain;
   const int64_t tile_bytes = TileBytes(kFormat, args.cols);
   const int64_t panels = NumPanels(args.num_tokens);
   for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
@@ -49,7 +45,7 @@ void MatMulScalar(const MatMulArgs& args, int64_t tile_begin,
           begin *
               PackedTokenBytes(ActivationFormFor(kMode, kFormat), args.cols);
       TileSums sums = {};
-      kTileFn(kFormat, args.tiles + tile * tile_bytes, args.cols, packed,
+      tile_fn(kFormat, args.tiles + tile * tile_bytes, args.cols, packed,
               tokens, sums);
       StoreSums(args, tile, begin, tokens, sums);
     }
@@ -57,28 +53,46 @@ void MatMulScalar(const MatMulArgs& args, int64_t tile_begin,
 }
 
 template <WeightFormat kFormat>
-void AddFormat(KernelTable& table) {
+void AddFormat(KernelTable& table, bool fused) {
   constexpr int kIndex = static_cast<int>(kFormat);
   constexpr int kFast = static_cast<int>(ComputeMode::kFast);
   constexpr int kExact = static_cast<int>(ComputeMode::kExact);
-  table.matmul[kFast][kIndex] = MatMulScalar<ComputeMode::kFast, kFormat>;
-  table.matmul[kExact][kIndex] = MatMulScalar<ComputeMode::kExact, kFormat>;
+  constexpr ComputeMode kFastMode = ComputeMode::kFast;
+  constexpr ComputeMode kExactMode = ComputeMode::kExact;
+  table.matmul[kFast][kIndex] = fused ? MatMulScalar<kFastMode, kFormat, true>
+                                      : MatMulScalar<kFastMode, kFormat, false>;
+  table.matmul[kExact][kIndex] = fused
+                                     ? MatMulScalar<kExactMode, kFormat, true>
+                                     : MatMulScalar<kExactMode, kFormat, false>;
 }
 
 }  // namespace
 
+bool HostHasFusedStep() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") != 0 &&
+         __builtin_cpu_supports("fma") != 0;
+#else
+  return true;
+#endif
+}
+
 void AddScalarMatMul(KernelTable& table) {
-  AddFormat<WeightFormat::kF32>(table);
-  AddFormat<WeightFormat::kF16>(table);
-  AddFormat<WeightFormat::kBf16>(table);
-  AddFormat<WeightFormat::kQ4_0>(table);
-  AddFormat<WeightFormat::kQ4_1>(table);
-  AddFormat<WeightFormat::kQ5_0>(table);
-  AddFormat<WeightFormat::kQ5_1>(table);
-  AddFormat<WeightFormat::kQ8_0>(table);
-  AddFormat<WeightFormat::kQ4_K>(table);
-  AddFormat<WeightFormat::kQ5_K>(table);
-  AddFormat<WeightFormat::kQ6_K>(table);
+  AddScalarMatMul(table, HostHasFusedStep());
+}
+
+void AddScalarMatMul(KernelTable& table, bool fused_instruction) {
+  AddFormat<WeightFormat::kF32>(table, fused_instruction);
+  AddFormat<WeightFormat::kF16>(table, fused_instruction);
+  AddFormat<WeightFormat::kBf16>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ4_0>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ4_1>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ5_0>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ5_1>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ8_0>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ4_K>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ5_K>(table, fused_instruction);
+  AddFormat<WeightFormat::kQ6_K>(table, fused_instruction);
   PackActivationsFn* pack = table.pack_activations;
   pack[static_cast<int>(ActivationForm::kF32)] = PackF32Scalar;
   pack[static_cast<int>(ActivationForm::kBf16)] = PackBf16Scalar;

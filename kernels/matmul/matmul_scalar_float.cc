@@ -47,10 +47,9 @@ void LoadColumns(WeightFormat format, const std::byte* tile, int64_t cols,
   }
 }
 
-}  // namespace
-
-void ExactTileScalar(WeightFormat format, const std::byte* tile, int64_t cols,
-                     const std::byte* panel, int tokens, TileSums& sums) {
+__attribute__((always_inline)) inline void ExactTile(
+    WeightFormat format, const std::byte* tile, int64_t cols,
+    const std::byte* panel, int tokens, TileSums& sums) {
   Columns w;
   for (int64_t begin = 0; begin < cols; begin += kGroup) {
     const int num =
@@ -68,8 +67,9 @@ void ExactTileScalar(WeightFormat format, const std::byte* tile, int64_t cols,
   }
 }
 
-void FastBf16TileScalar(WeightFormat, const std::byte* tile, int64_t cols,
-                        const std::byte* panel, int tokens, TileSums& sums) {
+__attribute__((always_inline)) inline void FastBf16Tile(
+    WeightFormat, const std::byte* tile, int64_t cols, const std::byte* panel,
+    int tokens, TileSums& sums) {
   for (int64_t pair = 0; pair < (cols + 1) / 2; ++pair) {
     float even[kTileRows];
     float odd[kTileRows];
@@ -90,5 +90,35 @@ void FastBf16TileScalar(WeightFormat, const std::byte* tile, int64_t cols,
     }
   }
 }
+
+void ExactTilePlain(WeightFormat format, const std::byte* tile, int64_t cols,
+                    const std::byte* panel, int tokens, TileSums& sums) {
+  ExactTile(format, tile, cols, panel, tokens, sums);
+}
+
+MILLRACE_FUSED_TARGET void ExactTileFused(WeightFormat format,
+                                          const std::byte* tile, int64_t cols,
+                                          const std::byte* panel, int tokens,
+                                          TileSums& sums) {
+  ExactTile(format, tile, cols, panel, tokens, sums);
+}
+
+void FastBf16TilePlain(WeightFormat format, const std::byte* tile, int64_t cols,
+                       const std::byte* panel, int tokens, TileSums& sums) {
+  FastBf16Tile(format, tile, cols, panel, tokens, sums);
+}
+
+MILLRACE_FUSED_TARGET void FastBf16TileFused(WeightFormat format,
+                                             const std::byte* tile,
+                                             int64_t cols,
+                                             const std::byte* panel, int tokens,
+                                             TileSums& sums) {
+  FastBf16Tile(format, tile, cols, panel, tokens, sums);
+}
+
+}  // namespace
+
+const TileVersions kExactTile = {ExactTilePlain, ExactTileFused};
+const TileVersions kFastBf16Tile = {FastBf16TilePlain, FastBf16TileFused};
 
 }  // namespace millrace::kernels

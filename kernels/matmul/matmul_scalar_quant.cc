@@ -35,8 +35,9 @@ void LoadGroup(WeightFormat format, const std::byte* tile, int64_t cols,
 
 // Dot products of the 16 elements from `k_begin` on. Two products fit 16 bits:
 // 2 * 128 * 127 < 2^15.
-void DotHalf(const TileGroup& group, const ActivationRecord& x, int k_begin,
-             int32_t* dot) {
+__attribute__((always_inline)) inline void DotHalf(const TileGroup& group,
+                                                   const ActivationRecord& x,
+                                                   int k_begin, int32_t* dot) {
   for (int row = 0; row < kTileRows; ++row) {
     dot[row] = 0;
   }
@@ -48,8 +49,10 @@ void DotHalf(const TileGroup& group, const ActivationRecord& x, int k_begin,
   }
 }
 
-void AddGroup(ProductRule rule, const TileGroup& group,
-              const ActivationRecord& x, float* sums) {
+__attribute__((always_inline)) inline void AddGroup(ProductRule rule,
+                                                    const TileGroup& group,
+                                                    const ActivationRecord& x,
+                                                    float* sums) {
   int32_t dot[2][kTileRows];
   DotHalf(group, x, 0, dot[0]);
   DotHalf(group, x, kHalf, dot[1]);
@@ -72,11 +75,9 @@ void AddGroup(ProductRule rule, const TileGroup& group,
   }
 }
 
-}  // namespace
-
-void FastQuantTileScalar(WeightFormat format, const std::byte* tile,
-                         int64_t cols, const std::byte* panel, int tokens,
-                         TileSums& sums) {
+__attribute__((always_inline)) inline void FastQuantTile(
+    WeightFormat format, const std::byte* tile, int64_t cols,
+    const std::byte* panel, int tokens, TileSums& sums) {
   const ProductRule rule = LayoutOf(format).rule;
   TileGroup group;
   for (int64_t g = 0; g < cols / kGroup; ++g) {
@@ -89,5 +90,23 @@ void FastQuantTileScalar(WeightFormat format, const std::byte* tile,
     }
   }
 }
+
+void FastQuantTilePlain(WeightFormat format, const std::byte* tile,
+                        int64_t cols, const std::byte* panel, int tokens,
+                        TileSums& sums) {
+  FastQuantTile(format, tile, cols, panel, tokens, sums);
+}
+
+MILLRACE_FUSED_TARGET void FastQuantTileFused(WeightFormat format,
+                                              const std::byte* tile,
+                                              int64_t cols,
+                                              const std::byte* panel,
+                                              int tokens, TileSums& sums) {
+  FastQuantTile(format, tile, cols, panel, tokens, sums);
+}
+
+}  // namespace
+
+const TileVersions kFastQuantTile = {FastQuantTilePlain, FastQuantTileFused};
 
 }  // namespace millrace::kernels

@@ -13,6 +13,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/activation_record.h"
 #include "kernels/matmul/matmul_avx512.h"
+#include "kernels/matmul/matmul_scalar.h"
 #include "kernels/quant/tile.h"
 #include "tests/unit/kernels/matmul_case.h"
 
@@ -145,6 +146,32 @@ TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
         ExpectEqual(product);
         if (HasFatalFailure()) {
           return;
+        }
+      }
+    }
+  }
+}
+
+// The definition compiled for processors without a fused instruction.
+TEST(ScalarTest, CallsAndInstructionsGiveTheSameBits) {
+  if (!HostHasFusedStep()) {
+    GTEST_SKIP() << "this processor has no fused instruction";
+  }
+  KernelTable plain = BuildKernelTable(Isa::kScalar);
+  KernelTable fused = plain;
+  AddScalarMatMul(plain, false);
+  AddScalarMatMul(fused, true);
+  std::mt19937 random(kSeed + 5);
+  for (int format = 0; format < kNumWeightFormats; ++format) {
+    for (const ComputeMode mode : {ComputeMode::kFast, ComputeMode::kExact}) {
+      for (const int64_t tokens : {1, 5, 16}) {
+        const MatMulCase product(
+            {static_cast<WeightFormat>(format), 20, 256, tokens, false},
+            Spread::kAny, Spread::kFinite, random);
+        const std::vector<float> want = RunMatMul(plain, mode, product);
+        const std::vector<float> got = RunMatMul(fused, mode, product);
+        for (size_t i = 0; i < want.size(); ++i) {
+          ASSERT_TRUE(SameBits(got[i], want[i])) << Describe(product.shape);
         }
       }
     }
