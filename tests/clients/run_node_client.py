@@ -3,7 +3,7 @@
 
     run_node_client.py --folder BUILD/node -- SERVER [ARGUMENTS...]
 
-SERVER prints its URL as the first line and ends on SIGTERM; `{keys}` in its arguments becomes a file with one API
+SERVER prints its URL in its first line and ends on SIGTERM; `{keys}` in its arguments becomes a file with one API
 key. The npm package is installed into the folder. Exit code 77 (skipped) where node, npm or the package are out of
 reach.
 """
@@ -11,6 +11,7 @@ reach.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,7 +65,10 @@ def main():
         command = [argument.replace("{keys}", keys) for argument in options.server]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             try:
-                url = server.stdout.readline().strip()
+                found = re.search(r"https?://[^\s\"]+", server.stdout.readline())
+                if not found:
+                    sys.exit("the server printed no URL")
+                url = found.group()
                 script = os.path.join(options.folder, "openai_client.mjs")
                 done = subprocess.run(["node", script, url, KEY], timeout=240, check=False)
             finally:
