@@ -29,7 +29,11 @@ absl::Status CheckListenAddress(const std::string& host, bool has_keys,
 
 ApiServer::ApiServer(Options options)
     : options_(std::move(options)),
-      clock_(options_.clock != nullptr ? options_.clock : &system_clock_) {}
+      clock_(options_.clock != nullptr ? options_.clock : &system_clock_) {
+  if (options_.model.created == absl::UnixEpoch()) {
+    options_.model.created = clock_->Now();
+  }
+}
 
 ApiServer::~ApiServer() { Stop(); }
 

@@ -26,7 +26,8 @@ struct ServedModel {
   std::string eos_text;
   std::vector<int32_t> end_tokens;  // end an answer unless ignore_eos
   ModelLimits limits;
-  absl::Time created = absl::UnixEpoch();  // as /v1/models says
+  // As /v1/models says; left alone, the start of the server.
+  absl::Time created = absl::UnixEpoch();
   // Added tokens in messages count as such (--parse-special).
   bool parse_special = false;
 };
