@@ -16,6 +16,8 @@ namespace millrace::model {
 namespace {
 
 constexpr int64_t kPieceBytes = 1 << 20;
+constexpr size_t kSamplesMax = 1024;
+constexpr int64_t kSampleBytes = 64;
 
 class Sha256 {
  public:
@@ -40,6 +42,23 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
+// Bytes from the middle of tensors, evenly spread in the order of the table.
+absl::Status AddSamples(const WeightFiles& files, Sha256& hash) {
+  const std::vector<StoredTensor>& tensors = files.tensors.all();
+  const size_t samples = std::min(tensors.size(), kSamplesMax);
+  std::array<std::byte, kSampleBytes> sample;
+  for (size_t i = 0; i < samples; ++i) {
+    const StoredTensor& tensor = tensors[i * tensors.size() / samples];
+    const int64_t bytes = std::min(kSampleBytes, tensor.bytes);
+    const auto file = static_cast<size_t>(tensor.file_index);
+    MILLRACE_RETURN_IF_ERROR(files.files[file]->Read(
+        tensor.offset + (tensor.bytes - bytes) / 2,
+        absl::MakeSpan(sample.data(), static_cast<size_t>(bytes))));
+    hash.Add(sample.data(), static_cast<size_t>(bytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> CheckpointDigest(absl::string_view config,
@@ -58,6 +77,7 @@ absl::StatusOr<std::string> CheckpointDigest(absl::string_view config,
       hash.Add(piece.data(), piece.size());
     }
   }
+  MILLRACE_RETURN_IF_ERROR(AddSamples(files, hash));
   return hash.Hex();
 }
 

@@ -116,7 +116,7 @@ struct LayerSpec {
 struct ModelSpec {
   std::string name;    // for people and /v1/models
   std::string family;  // llama, mistral, smollm3, qwen2, qwen3, qwen3_moe
-  std::string digest;  // hex; equal iff config, tensor table and sizes are
+  std::string digest;  // hex; see model/checkpoint/digest.h
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;  // rows of embedding and head
   int64_t context_length = 0;
