@@ -49,7 +49,7 @@ class FamilyTest : public ::testing::TestWithParam<TinyFamily> {
                               .prompt_tokens = 66,
                               .tokens_max = 4,
                               .other_prompt_max = 4,
-                              .other_tokens_max = 2});
+                              .other_tokens_max = 4});
     check_ = std::make_unique<InvarianceCheck>(*checkpoint_, workload_);
     dimensions_ = AllDimensions(model.num_layers);
   }

@@ -41,7 +41,7 @@ TEST_P(FormatTest, EveryValueAndPair) {
                                           .prompt_tokens = 21,
                                           .tokens_max = 3,
                                           .other_prompt_max = 2,
-                                          .other_tokens_max = 2});
+                                          .other_tokens_max = 3});
   InvarianceCheck check(**checkpoint, workload);
   check.RunDefaultKv(EveryValueAndPair(AllDimensions(model.num_layers)));
 }

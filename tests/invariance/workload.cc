@@ -77,8 +77,8 @@ Workload MakeWorkload(const WorkloadSize& size) {
   }
   workload.context = std::max(size.prompt_tokens + size.tokens_max,
                               size.other_prompt_max + size.other_tokens_max);
-  // Slots for all at a time come with a quarter as many worst cases.
-  workload.sequences = 6;
+  // All of them at a time.
+  workload.sequences = kNumOthers + 2;
   return workload;
 }
 
