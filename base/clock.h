@@ -10,23 +10,23 @@ class Clock {
  public:
   virtual ~Clock() = default;
   // Wall time, for people and files.
-  virtual absl::Time Now() const = 0;
+  [[nodiscard]] virtual absl::Time Now() const = 0;
   // Time since an arbitrary start that never runs backwards, for durations.
-  virtual absl::Duration Monotonic() const = 0;
+  [[nodiscard]] virtual absl::Duration Monotonic() const = 0;
 };
 
 class SystemClock final : public Clock {
  public:
-  absl::Time Now() const override;
-  absl::Duration Monotonic() const override;
+  [[nodiscard]] absl::Time Now() const override;
+  [[nodiscard]] absl::Duration Monotonic() const override;
 };
 
 // Stands still until told otherwise. Not thread-safe.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(absl::Time start) : now_(start) {}
-  absl::Time Now() const override { return now_; }
-  absl::Duration Monotonic() const override { return elapsed_; }
+  [[nodiscard]] absl::Time Now() const override { return now_; }
+  [[nodiscard]] absl::Duration Monotonic() const override { return elapsed_; }
   void Advance(absl::Duration step) {
     now_ += step;
     elapsed_ += step;

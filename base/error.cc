@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <cstring>
 #include <optional>
 
 #include "absl/strings/cord.h"
@@ -132,6 +133,11 @@ int ExitCodeOf(const absl::Status& status) {
     return 0;
   }
   return static_cast<int>(KindOf(status)) + 1;
+}
+
+std::string ErrnoText(int number) {
+  const char* text = strerrordesc_np(number);
+  return text != nullptr ? text : absl::StrCat("error ", number);
 }
 
 std::string Printable(absl::string_view text, size_t bytes_max) {

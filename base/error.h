@@ -58,6 +58,10 @@ std::string WhatOf(const absl::Status& status);
 // 0 for OK, else 1 to 4 by kind.
 int ExitCodeOf(const absl::Status& status);
 
+// What an errno value means, without the name of a call. Thread-safe, which
+// strerror is not.
+std::string ErrnoText(int number);
+
 // A name taken from a file or a client, made safe and short for an error
 // message: control characters and invalid UTF-8 escaped, cut to `bytes_max`.
 std::string Printable(absl::string_view text, size_t bytes_max = 120);

@@ -7,26 +7,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
 namespace millrace {
-namespace {
-
-std::string ErrnoText() { return std::strerror(errno); }
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> RandomAccessFile::Open(
     const std::string& path) {
   // O_NONBLOCK: opening a FIFO without a writer must not hang.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     return InputError(Printable(path, 512),
-                      absl::StrCat("cannot be opened: ", ErrnoText()),
+                      absl::StrCat("cannot be opened: ", ErrnoText(errno)),
                       errno == ENOENT ? "check the path" : "");
   }
   struct stat info;
@@ -54,7 +47,7 @@ absl::Status RandomAccessFile::Read(int64_t offset,
     if (got < 0) {
       return MakeError(absl::StatusCode::kUnavailable, Printable(path_, 512),
                        absl::StrCat("reading ", out.size(), " bytes at ",
-                                    offset, " failed: ", ErrnoText()));
+                                    offset, " failed: ", ErrnoText(errno)));
     }
     if (got == 0) {
       return InputError(
@@ -93,9 +86,9 @@ absl::Status WriteFileAtomically(const std::string& path,
                                  absl::Span<const char> content) {
   const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
   const auto fail = [&](absl::string_view what) {
-    const absl::Status status =
+    absl::Status status =
         MakeError(absl::StatusCode::kUnavailable, Printable(path, 512),
-                  absl::StrCat(what, " failed: ", ErrnoText()),
+                  absl::StrCat(what, " failed: ", ErrnoText(errno)),
                   "check that the folder exists and the disk has room");
     unlink(temporary.c_str());
     return status;
@@ -113,7 +106,7 @@ absl::Status WriteFileAtomically(const std::string& path,
       continue;
     }
     if (put <= 0) {
-      const absl::Status status = fail("writing");
+      absl::Status status = fail("writing");
       close(descriptor);
       return status;
     }

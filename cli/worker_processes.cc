@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,7 +46,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments) {
   const pid_t pid = fork();
   if (pid < 0) {
     return MakeError(absl::StatusCode::kResourceExhausted, "worker",
-                     absl::StrCat("cannot be started: ", std::strerror(errno)));
+                     absl::StrCat("cannot be started: ", ErrnoText(errno)));
   }
   if (pid == 0) {
     // Only calls that are safe between fork and exec. The worker goes when this

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -24,11 +23,11 @@ absl::StatusOr<MappedMemory> MappedMemory::Map(int64_t bytes) {
   void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
-    return MakeError(absl::StatusCode::kResourceExhausted, "memory",
-                     absl::StrCat(HumanSize(bytes),
-                                  " cannot be had: ", std::strerror(errno)),
-                     "give this stage fewer layers, or lower --context or "
-                     "--concurrency");
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, "memory",
+        absl::StrCat(HumanSize(bytes), " cannot be had: ", ErrnoText(errno)),
+        "give this stage fewer layers, or lower --context or "
+        "--concurrency");
   }
   madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return MappedMemory(static_cast<std::byte*>(data), bytes);
