@@ -177,13 +177,13 @@ void ComputeFlags::Define(CLI::App& app) {
 absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
                                         bool several_processes) {
   ComputeOptions options;
-  if (flags.stages != 0 && !flags.cuts.empty()) {
+  if (flags.stages.has_value() && !flags.cuts.empty()) {
     return UsageError("--cuts", "cannot be given together with --stages",
                       "give one of the two");
   }
-  if (flags.stages != 0) {
-    MILLRACE_RETURN_IF_ERROR(InRange("--stages", flags.stages, 1, kStagesMax));
-    options.stages = flags.stages;
+  if (flags.stages.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(InRange("--stages", *flags.stages, 1, kStagesMax));
+    options.stages = *flags.stages;
   }
   if (!flags.cuts.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(options.cuts, ParseCuts(flags.cuts));
@@ -196,25 +196,25 @@ absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
   MILLRACE_ASSIGN_OR_RETURN(options.kv_type,
                             ParseKv(flags.kv, options.compute));
   options.num_threads = DefaultThreads(options.stages);
-  if (flags.threads != 0) {
+  if (flags.threads.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--threads", flags.threads, 1, kThreadsMax));
-    options.num_threads = static_cast<int>(flags.threads);
+        InRange("--threads", *flags.threads, 1, kThreadsMax));
+    options.num_threads = static_cast<int>(*flags.threads);
   }
   options.chunk = kChunkDefault;
-  if (flags.chunk != 0) {
-    MILLRACE_RETURN_IF_ERROR(InRange("--chunk", flags.chunk, 1, kChunkMax));
-    options.chunk = flags.chunk;
+  if (flags.chunk.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(InRange("--chunk", *flags.chunk, 1, kChunkMax));
+    options.chunk = *flags.chunk;
   }
-  if (flags.context != 0) {
+  if (flags.context.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--context", flags.context, 1, kContextMax));
-    options.context = flags.context;
+        InRange("--context", *flags.context, 1, kContextMax));
+    options.context = *flags.context;
   }
-  if (flags.concurrency != 0) {
+  if (flags.concurrency.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--concurrency", flags.concurrency, 1, kConcurrencyMax));
-    options.concurrency = flags.concurrency;
+        InRange("--concurrency", *flags.concurrency, 1, kConcurrencyMax));
+    options.concurrency = *flags.concurrency;
   }
   if (!flags.memory.empty()) {
     const absl::StatusOr<int64_t> bytes = ParseSize(flags.memory);

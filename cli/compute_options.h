@@ -20,17 +20,17 @@ enum class TransportChoice { kInProcess, kTcp };
 
 // The options that every command which computes takes, as they were typed.
 struct ComputeFlags {
-  int64_t stages = 0;
+  std::optional<int64_t> stages;
   std::string cuts;
   std::string transport = "auto";
-  int64_t threads = 0;
+  std::optional<int64_t> threads;
   std::string kernels = "auto";
   std::string compute = "fast";
-  int64_t chunk = 0;
-  int64_t context = 0;
+  std::optional<int64_t> chunk;
+  std::optional<int64_t> context;
   std::string kv;
   std::string memory;
-  int64_t concurrency = 0;
+  std::optional<int64_t> concurrency;
 
   void Define(CLI::App& app);
 };

@@ -101,7 +101,7 @@ absl::Status CoordinatorCommand::ReadRoute(
 
 absl::Status CoordinatorCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(compute_, true));
-  if (compute_.stages != 0) {
+  if (compute_.stages.has_value()) {
     return UsageError("--stages", "follows from the workers here",
                       "give --workers");
   }
@@ -116,7 +116,7 @@ absl::Status CoordinatorCommand::Run(Console& console) {
   options.checkpoint = host.checkpoint.get();
   options.model_path = model_;
   options.compute = host.compute;
-  options.threads_given = compute_.threads != 0;
+  options.threads_given = compute_.threads.has_value();
   options.insecure = server_.insecure;
   options.console = &console;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterEngine> engine,

@@ -52,7 +52,7 @@ class EvalCommand final : public Command {
   std::string model_;
   std::string text_file_;
   std::string tokens_file_;
-  std::string tokens_;
+  std::optional<std::string> tokens_;
   std::string dump_;
   std::optional<int64_t> window_;
   ComputeFlags compute_;
@@ -77,7 +77,7 @@ void EvalCommand::Define(CLI::App& app) {
 absl::Status EvalCommand::CheckFlags() const {
   const int sources = (text_file_.empty() ? 0 : 1) +
                       (tokens_file_.empty() ? 0 : 1) +
-                      (tokens_.empty() ? 0 : 1);
+                      (tokens_.has_value() ? 1 : 0);
   if (sources != 1) {
     return UsageError("eval", "needs exactly one text",
                       "give --text-file, --tokens-file or --tokens");
@@ -94,8 +94,8 @@ absl::Status EvalCommand::CheckFlags() const {
 absl::StatusOr<std::vector<int32_t>> EvalCommand::ReadTokens(
     const ModelHost& host) const {
   const int64_t vocab_size = host.checkpoint->spec().vocab_size;
-  if (!tokens_.empty()) {
-    return ParseTokenIds(tokens_, "--tokens", vocab_size);
+  if (tokens_.has_value()) {
+    return ParseTokenIds(*tokens_, "--tokens", vocab_size);
   }
   if (!tokens_file_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(const std::string text,
@@ -148,6 +148,9 @@ absl::Status EvalCommand::Run(Console& console) {
       Validate(sampling_, host.checkpoint->generation_defaults()).status());
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
                             ReadTokens(host));
+  if (tokens.empty()) {
+    return UsageError("eval", "the text is empty", "give a longer one");
+  }
   const auto size = static_cast<int64_t>(tokens.size());
   const int64_t window = window_.value_or(size);
   if (window > host.compute.context) {
@@ -185,15 +188,17 @@ absl::Status EvalCommand::Run(Console& console) {
   if (tap != nullptr) {
     MILLRACE_RETURN_IF_ERROR(tap->Write(dump_));
   }
+  // Without a scored token there is no mean.
   const double nll = scores.scored == 0
-                         ? 0
+                         ? std::nan("")
                          : scores.nll_sum / static_cast<double>(scores.scored);
   if (console.json()) {
     boost::json::object out;
     out["tokens"] = size;
     out["scored"] = scores.scored;
-    out["nll"] = nll;
-    out["perplexity"] = std::exp(nll);
+    out["nll"] = scores.scored == 0 ? Json(nullptr) : Json(nll);
+    out["perplexity"] =
+        scores.scored == 0 ? Json(nullptr) : Json(std::exp(nll));
     out["logits_crc32c"] = absl::StrFormat("%08x", scores.crc);
     console.OutJson(out);
   } else {

@@ -31,6 +31,12 @@ void OnSignal(int number) {
   errno = saved;
 }
 
+void EmptyPipe() {
+  char bytes[64];
+  while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+  }
+}
+
 }  // namespace
 
 void CatchInterrupts() {
@@ -52,9 +58,7 @@ bool TerminationRequested() {
 }
 
 void ForgetInterrupts() {
-  char bytes[64];
-  while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
-  }
+  EmptyPipe();
   interrupts.store(0, std::memory_order_relaxed);
 }
 
@@ -68,6 +72,16 @@ bool AwaitInterrupt(absl::Duration timeout) {
        timeout == absl::InfiniteDuration() ? -1
                                            : static_cast<int>(milliseconds));
   return Interrupts() > 0;
+}
+
+bool AwaitInterruptAfter(int seen, absl::Duration timeout) {
+  // Counted before written: what is missed here wakes the poll.
+  EmptyPipe();
+  if (Interrupts() == seen) {
+    pollfd descriptor = {wake_pipe[0], POLLIN, 0};
+    poll(&descriptor, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  }
+  return Interrupts() > seen;
 }
 
 }  // namespace millrace::cli

@@ -20,4 +20,9 @@ void ForgetInterrupts();
 // Waits until an interrupt comes; false when `timeout` passed first.
 bool AwaitInterrupt(absl::Duration timeout);
 
+// Waits until there are more interrupts than the `seen` that the caller knows
+// of; false when `timeout`, which is finite, passed first. One thread at a
+// time.
+bool AwaitInterruptAfter(int seen, absl::Duration timeout);
+
 }  // namespace millrace::cli

@@ -159,7 +159,7 @@ absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
   options.chunk = chunk_;
   ComputeFlags flags;
   flags.kv = kv_;
-  flags.chunk = chunk_.value_or(0);
+  flags.chunk = chunk_;
   flags.context = options.contexts[0];
   MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(flags, true));
   const PipelineConfig pipeline =

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/json.h"
 #include "cli/model_host.h"
+#include "model/chat/chat_template.h"
 
 namespace millrace::cli {
 
@@ -12,6 +15,11 @@ struct ChatMessage {
   std::string role;
   std::string text;
 };
+
+// Renders; a template that passes a limit is an InputError as well.
+absl::StatusOr<std::vector<model::TextSegment>> RenderTemplate(
+    const model::ChatTemplate& chat_template, const Json& input,
+    absl::Time now);
 
 // Ids of a conversation through the model's chat template, an answer of the
 // assistant to come. Text of messages can never become a turn marker or another

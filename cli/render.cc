@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
+#include "cli/prompt_input.h"
 #include "model/chat/chat_template.h"
 #include "model/chat/prompt.h"
 #include "model/checkpoint/checkpoint.h"
@@ -51,7 +52,7 @@ absl::StatusOr<std::string> Render(absl::string_view source,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<ChatTemplate> chat_template,
                             ChatTemplate::Compile(source, object));
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<model::TextSegment> segments,
-                            chat_template->Render(input, now));
+                            RenderTemplate(*chat_template, input, now));
   return model::JoinSegments(segments);
 }
 

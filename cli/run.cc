@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ class RunCommand final : public Command {
   std::string model_;
   std::string prompt_;
   std::string prompt_file_;
-  std::string tokens_;
+  std::optional<std::string> tokens_;
   bool raw_ = false;
   bool parse_special_ = false;
   CLI::Option* prompt_option_ = nullptr;
@@ -68,13 +69,13 @@ absl::StatusOr<std::vector<int32_t>> RunCommand::ReadPrompt(
     const ModelHost& host) const {
   const bool has_prompt = prompt_option_->count() > 0;
   const int sources = (has_prompt ? 1 : 0) + (prompt_file_.empty() ? 0 : 1) +
-                      (tokens_.empty() ? 0 : 1);
+                      (tokens_.has_value() ? 1 : 0);
   if (sources > 1) {
     return UsageError("run", "was given more than one prompt",
                       "give one of --prompt, --prompt-file, --tokens");
   }
-  if (!tokens_.empty()) {
-    return ParseTokenIds(tokens_, "--tokens",
+  if (tokens_.has_value()) {
+    return ParseTokenIds(*tokens_, "--tokens",
                          host.checkpoint->spec().vocab_size);
   }
   std::string text = prompt_;
@@ -143,6 +144,10 @@ absl::Status RunCommand::Run(Console& console) {
       request.sampling,
       Validate(sampling_, host.checkpoint->generation_defaults()));
   MILLRACE_ASSIGN_OR_RETURN(request.prompt, ReadPrompt(host));
+  if (request.prompt.empty()) {
+    return UsageError("run", "the prompt is empty",
+                      "give at least one token of text with --raw");
+  }
   if (!request.sampling.stop.empty()) {
     MILLRACE_RETURN_IF_ERROR(NeedTokenizer(host, "--stop").status());
   }
@@ -151,7 +156,7 @@ absl::Status RunCommand::Run(Console& console) {
                             TokensFor(host, prompt_tokens, request.sampling));
   request.seed = request.sampling.seed.value_or(
       static_cast<uint64_t>(absl::GetCurrentTimeNanos()));
-  if (compute_.context == 0) {
+  if (!compute_.context.has_value()) {
     // KV for this prompt and answer, not for the model's whole context.
     host.compute.context = prompt_tokens + request.max_tokens;
   }

@@ -1,7 +1,9 @@
 #include "cli/server_options.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -20,6 +22,7 @@ namespace {
 constexpr int64_t kSequencesDefault = 16;
 // How long running answers may take once the server was told to stop.
 constexpr absl::Duration kDrainDeadline = absl::Seconds(8);
+constexpr absl::Duration kDrainPoll = absl::Milliseconds(20);
 
 // "models/Smol.gguf" is served as "Smol".
 std::string NameOf(const std::string& path) {
@@ -108,7 +111,19 @@ absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> StartApi(
 void ServeUntilInterrupted(coordinator::ApiServer& server, Console& console) {
   AwaitInterrupt(absl::InfiniteDuration());
   console.Note("stopping: running answers may end, send again to cut them");
-  server.Drain(kDrainDeadline);
+  const int seen = Interrupts();
+  std::atomic<bool> drained{false};
+  std::thread drain([&server, &drained] {
+    server.Drain(kDrainDeadline);
+    drained = true;
+  });
+  while (!drained && !AwaitInterruptAfter(seen, kDrainPoll)) {
+  }
+  if (!drained) {
+    console.Note("cutting the running answers");
+    server.CutRunning();
+  }
+  drain.join();
   server.Stop();
 }
 

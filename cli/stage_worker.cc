@@ -45,7 +45,7 @@ class StageWorkerCommand final : public Command {
   std::string models_;
   std::string memory_;
   std::string kernels_ = "auto";
-  int threads_ = 0;
+  std::optional<int64_t> threads_;
   bool insecure_ = false;
 };
 
@@ -130,7 +130,8 @@ absl::Status StageWorkerCommand::Run(Console& console) {
   worker::CheckpointStageOptions stage;
   stage.models_dir = models_;
   stage.memory_bytes = compute.memory_bytes.value_or(0);
-  stage.num_threads = threads_;
+  // 0: all cores.
+  stage.num_threads = static_cast<int>(threads_.value_or(0));
   stage.kernels = &kernels;
   const std::unique_ptr<worker::StageFactory> factory =
       worker::MakeCheckpointStageFactory(stage);

@@ -94,6 +94,8 @@ void ApiServer::Drain(absl::Duration deadline) {
   http_->Drain(flush);
 }
 
+void ApiServer::CutRunning() { options_.engine->Drain(absl::ZeroDuration()); }
+
 void ApiServer::Stop() {
   if (http_ != nullptr) {
     http_->Stop();

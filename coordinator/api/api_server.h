@@ -47,6 +47,8 @@ class ApiServer {
   // Refuses new requests (503, /ready as well), lets running ones end until
   // `deadline`, then cancels them, and waits until the answers are out.
   void Drain(absl::Duration deadline);
+  // Cancels running requests at once while Drain waits in another thread.
+  void CutRunning();
   // Cuts what is left. Idempotent.
   void Stop();
 

@@ -387,6 +387,7 @@ void LiveCluster::ActOnLoop(const ReportPlanned&) {
 }
 
 void LiveCluster::ActOnLoop(const ReportPlanFailed& action) {
+  MILLRACE_LOG(Warning) << "no stages: " << action.reason.message();
   options_.listener->OnPlanFailed(action.reason);
 }
 

@@ -322,6 +322,7 @@ void MembershipCore::Plan() {
   }
   if (!plan.ok()) {
     planning_failed_ = true;
+    planning_failure_ = std::string(plan.status().message());
     actions_.push_back(ReportPlanFailed{std::move(plan).status()});
     return;
   }
@@ -423,7 +424,8 @@ void MembershipCore::Break(absl::Duration now, const std::string& worker,
 
 std::string MembershipCore::WaitsFor() const {
   if (phase_ == Phase::kGathering) {
-    return planning_failed_ ? std::string("workers on which the model fits")
+    return planning_failed_ ? absl::StrCat("workers on which the model fits: ",
+                                           planning_failure_)
                             : absl::StrCat("workers: ", members_.size(), " of ",
                                            options_.num_workers, " are there");
   }

@@ -188,6 +188,7 @@ class MembershipCore {
   std::vector<SessionId> holders_;       // by seat, 0: vacant
   std::map<SessionId, Member> members_;  // in order of arrival
   bool planning_failed_ = false;         // with the members of now
+  std::string planning_failure_;         // why
   bool links_up_ = false;
   int breaks_ = 0;  // epochs that ended early, in a row
   absl::Duration ready_since_;

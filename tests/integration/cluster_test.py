@@ -34,6 +34,24 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(up.stop(), 0)
         self.assertFalse(any(map(cluster.alive, pids)))
 
+    def test_second_stop_cuts_answers(self):
+        """A long answer holds the first SIGINT up, the second ends it with an
+        error, long before the deadline of eight seconds."""
+        up = Cluster(self, self.model, 3)
+        results = []
+
+        def stop_twice():
+            up.process.send_signal(signal.SIGINT)
+            cluster.wait_for(
+                lambda: up.client.get("/ready")[0] == 503, "the drain")
+            up.process.send_signal(signal.SIGINT)
+            results.append(time.monotonic())
+
+        events = up.client.events("long", 3900, on_first=stop_twice)
+        self.assertEqual(up.process.wait(timeout=20), 0)
+        self.assertLess(time.monotonic() - results[0], 6)
+        self.assertIn("error", events[-1])
+
     def test_same_bits_as_one_process(self):
         """Three processes over TCP give the tokens and the checksum of one."""
         millrace = cluster.programs()[0]

@@ -41,6 +41,14 @@ class CommandsTest(unittest.TestCase):
                 ("--stages", ["run", self.model, "--stages", "7", "--prompt",
                               "x"]),
                 ("--cuts", ["run", self.model, "--cuts", "3,2"]),
+                *(("0 is out of range", ["run", self.model, option, "0",
+                                         "--tokens", "1"])
+                  for option in ("--stages", "--threads", "--chunk",
+                                 "--context", "--concurrency",
+                                 "--max-tokens")),
+                ("no token ids", ["run", self.model, "--tokens", ""]),
+                ("empty", ["run", self.model, "--raw", "--prompt", ""]),
+                ("no token ids", ["eval", self.model, "--tokens", ""]),
                 ("--cuts", ["eval", self.model, "--cuts", "9", "--tokens",
                             "1,2"]),
                 ("--context", ["run", self.model, "--context", "99999",
@@ -87,6 +95,26 @@ class CommandsTest(unittest.TestCase):
                             ["chat", path], ["tokenize", path, "--text", "x"]):
                 with self.subTest(command=command[0], path=path):
                     self.refused(4, os.path.basename(path), *command)
+
+    def test_template_without_end(self):
+        """A chat template that passes a limit is an input that cannot be
+        used."""
+        path = os.path.join(self.folder.name, "endless.jinja")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}")
+        messages = os.path.join(self.folder.name, "messages.json")
+        with open(messages, "w", encoding="ascii") as file:
+            file.write('{"messages": []}')
+        self.refused(4, "endless.jinja", "render", "--template", path,
+                     "--input", messages)
+
+    def test_nothing_scored(self):
+        """One token has no predecessor: no mean is invented for it."""
+        done = self.millrace("eval", self.model, "--tokens", "5", "--json")
+        result = json.loads(done.stdout)
+        self.assertEqual(result["scored"], 0)
+        self.assertIsNone(result["nll"])
+        self.assertIsNone(result["perplexity"])
 
     def test_answer_is_no(self):
         nodes = os.path.join(self.folder.name, "small.yaml")
