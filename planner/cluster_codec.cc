@@ -23,7 +23,9 @@ absl::StatusOr<std::map<std::string, std::string>> ReadLabels(
   if (value->kind != Yaml::Kind::kMap) {
     return map.ErrorAt("labels", "must be a map of names to values");
   }
-  for (const auto& [key, label] : value->map) {
+  for (size_t i = 0; i < value->keys.size(); ++i) {
+    const std::string& key = value->keys[i];
+    const Yaml& label = value->values[i];
     if (label.kind != Yaml::Kind::kScalar) {
       return map.ErrorAt(absl::StrCat("labels.", key), "must be a text");
     }
@@ -42,7 +44,7 @@ absl::StatusOr<std::optional<double>> ReadCompute(const YamlMap& map,
   MILLRACE_ASSIGN_OR_RETURN(
       const YamlMap rates,
       YamlMap::From(*value, object, map.PathOf("compute")));
-  for (const auto& [key, rate] : value->map) {
+  for (const std::string& key : value->keys) {
     MILLRACE_RETURN_IF_ERROR(rates.Positive(key).status());
   }
   return rates.Positive("default");

@@ -44,6 +44,7 @@ std::vector<NodeKind> KindsOf(const Cluster& cluster, int64_t num_layers) {
     }
   }
   std::vector<NodeKind> list;
+  list.reserve(kinds.size());
   for (auto& [key, kind] : kinds) {
     list.push_back(std::move(kind));
   }
@@ -185,6 +186,7 @@ std::vector<int64_t> NodesOf(const std::vector<NodeKind>& kinds,
                              const std::vector<int64_t>& order) {
   std::vector<size_t> used(kinds.size(), 0);
   std::vector<int64_t> nodes;
+  nodes.reserve(order.size());
   for (const int64_t kind : order) {
     nodes.push_back(kinds[static_cast<size_t>(kind)]
                         .nodes[used[static_cast<size_t>(kind)]++]);

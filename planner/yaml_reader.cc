@@ -58,15 +58,13 @@ class Converter {
         return InputError(object_, "has a key that is no text");
       }
       const std::string& key = member.first.Scalar();
-      const bool known =
-          std::any_of(out.map.begin(), out.map.end(),
-                      [&](const auto& entry) { return entry.first == key; });
-      if (known) {
+      if (std::find(out.keys.begin(), out.keys.end(), key) != out.keys.end()) {
         return InputError(
             object_, absl::StrCat("key '", Printable(key), "' is given twice"));
       }
       MILLRACE_ASSIGN_OR_RETURN(Yaml value, Convert(member.second, depth + 1));
-      out.map.emplace_back(key, std::move(value));
+      out.keys.push_back(key);
+      out.values.push_back(std::move(value));
     }
     return out;
   }
@@ -89,12 +87,12 @@ absl::StatusOr<double> Number(const YamlMap& map, absl::string_view key,
 }  // namespace
 
 const Yaml* Yaml::Find(absl::string_view key) const {
-  for (const auto& [name, value] : map) {
-    if (name == key) {
-      return value.kind == Kind::kNull ? nullptr : &value;
-    }
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  if (found == keys.end()) {
+    return nullptr;
   }
-  return nullptr;
+  const Yaml& value = values[static_cast<size_t>(found - keys.begin())];
+  return value.kind == Kind::kNull ? nullptr : &value;
 }
 
 absl::StatusOr<Yaml> ParseYaml(absl::string_view text,
@@ -130,7 +128,7 @@ absl::Status YamlMap::ErrorAt(absl::string_view key,
 
 absl::Status YamlMap::OnlyKeys(
     const std::vector<absl::string_view>& known) const {
-  for (const auto& [key, value] : value_->map) {
+  for (const std::string& key : value_->keys) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       return ErrorAt(key, "is not a known field");
     }

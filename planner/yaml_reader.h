@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,7 +19,8 @@ struct Yaml {
   Kind kind = Kind::kNull;
   std::string scalar;
   std::vector<Yaml> list;
-  std::vector<std::pair<std::string, Yaml>> map;  // in the order of the file
+  std::vector<std::string> keys;  // of a map, in the order of the file
+  std::vector<Yaml> values;       // as many
 
   // Null when the key is missing or its value is null.
   [[nodiscard]] const Yaml* Find(absl::string_view key) const;
@@ -61,7 +61,7 @@ class YamlMap {
  private:
   YamlMap(const Yaml& value, absl::string_view object, absl::string_view path)
       : value_(&value), object_(object), path_(path) {}
-  absl::StatusOr<const Yaml*> Scalar(absl::string_view key) const;
+  [[nodiscard]] absl::StatusOr<const Yaml*> Scalar(absl::string_view key) const;
 
   const Yaml* value_;
   std::string object_;

@@ -13,6 +13,9 @@ namespace {
 
 // An epoch is tried again after 0.2 s, which is enough for the stream of a
 // process that died to break and name it, then ever later up to 5 s.
+// Longer than a broken stream takes to be noticed on a busy machine, shorter
+// than the engine waits to learn who was lost.
+constexpr absl::Duration kSuspicionDelay = absl::Milliseconds(300);
 constexpr absl::Duration kActivateBackoff = absl::Milliseconds(200);
 constexpr absl::Duration kActivateBackoffMax = absl::Seconds(5);
 // An epoch that ran for so long shows that the ones before it do not matter.
@@ -112,8 +115,9 @@ void MembershipCore::OnMessage(absl::Duration now, SessionId session,
   } else if (const auto* failed = std::get_if<control::Failed>(&message)) {
     OnFailed(now, member, *failed);
   } else if (const auto* ended = std::get_if<control::StageEnded>(&message)) {
-    if (ended->epoch == epoch_ && member.seated) {
-      Break(now, member.info.name, ended->error);
+    if (ended->epoch == epoch_ && member.seated && !suspicion_.has_value()) {
+      suspicion_ =
+          Suspicion{member.info.name, ended->error, now + kSuspicionDelay};
     }
   }
   Advance(now);
@@ -258,6 +262,10 @@ void MembershipCore::OnTick(absl::Duration now) {
           MakeError(absl::StatusCode::kDeadlineExceeded, "pipeline",
                     absl::StrCat("not active in time: ", WaitsFor())));
   }
+  if (suspicion_.has_value() && now >= suspicion_->until) {
+    const Suspicion suspicion = *suspicion_;
+    Break(now, suspicion.worker, suspicion.reason);
+  }
   if (phase_ == Phase::kReady && now >= ready_since_ + kGoodEpoch) {
     breaks_ = 0;
   }
@@ -274,6 +282,9 @@ absl::Duration MembershipCore::NextTick() const {
   }
   if (phase_ == Phase::kActivating) {
     next = std::min(next, activation_deadline_);
+  }
+  if (suspicion_.has_value()) {
+    next = std::min(next, suspicion_->until);
   }
   if (phase_ == Phase::kAssembling && AllSeatsLoaded()) {
     next = std::min(next, activate_not_before_);
@@ -405,6 +416,7 @@ void MembershipCore::BringUpIfAssembled(absl::Duration now) {
 
 void MembershipCore::Break(absl::Duration now, const std::string& worker,
                            const absl::Status& reason) {
+  suspicion_.reset();
   if (phase_ != Phase::kActivating && phase_ != Phase::kReady) {
     return;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -190,6 +191,15 @@ class MembershipCore {
   bool planning_failed_ = false;         // with the members of now
   std::string planning_failure_;         // why
   bool links_up_ = false;
+  // A stage's word that its link broke: held back for a moment, since the
+  // neighbour of a worker that died often reports before the dead one is
+  // missed.
+  struct Suspicion {
+    std::string worker;
+    absl::Status reason;
+    absl::Duration until;
+  };
+  std::optional<Suspicion> suspicion_;
   int breaks_ = 0;  // epochs that ended early, in a row
   absl::Duration ready_since_;
   absl::Duration activate_not_before_;

@@ -26,8 +26,8 @@ Schedule MakeSchedule(std::span<const Product> products, int num_threads) {
     const int64_t tiles = kernels::NumTiles(weight.rows);
     const int64_t tile_bytes = kernels::TileBytes(weight.format, weight.cols);
     // Small matrices: at least two chunks a thread, or one core does it all.
-    const int64_t share =
-        std::max<int64_t>(1, (tiles + 2 * num_threads - 1) / (2 * num_threads));
+    const int64_t share = std::max<int64_t>(
+        1, (tiles + int64_t{2} * num_threads - 1) / (int64_t{2} * num_threads));
     const int64_t size = std::min(
         share,
         std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, tile_bytes)));

@@ -288,6 +288,7 @@ TEST_F(MembershipTest, EndedStageOrLinkStartsANewEpochWithoutLoading) {
   MakeReady();
   core_.OnMessage(now_, 2,
                   control::StageEnded{1, absl::UnavailableError("link")});
+  Wait(absl::Milliseconds(400), {1, 2});
   EXPECT_EQ(TakeOnly<TakeDown>().size(), 1);
   Wait(absl::Milliseconds(200), {1, 2});
   EXPECT_EQ(core_.epoch(), 2);
@@ -297,6 +298,18 @@ TEST_F(MembershipTest, EndedStageOrLinkStartsANewEpochWithoutLoading) {
   Wait(absl::Seconds(1), {1, 2});
   EXPECT_EQ(core_.epoch(), 3);
   EXPECT_EQ(AnswerLoads(), 0);
+}
+
+// The neighbour of a worker that died reports its broken link first; the dead
+// one is blamed all the same.
+TEST_F(MembershipTest, LostWorkerIsBlamedAndNotItsNeighbour) {
+  MakeReady();
+  core_.OnMessage(now_, 2,
+                  control::StageEnded{1, absl::UnavailableError("peer ended")});
+  core_.OnSessionEnd(now_, 1, absl::UnavailableError("stream broke"));
+  const auto downs = TakeOnly<TakeDown>();
+  ASSERT_EQ(downs.size(), 1);
+  EXPECT_EQ(downs[0].worker, "a");
 }
 
 TEST_F(MembershipTest, PlanThatFailsIsReportedOnceAndTriedWithOtherWorkers) {
