@@ -33,10 +33,12 @@ absl::string_view View(json::string_view text) {
 // of 17 digits).
 class ValueBuilder {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): names that Boost.JSON asks for.
   static constexpr std::size_t max_object_size = std::size_t{1} << 40;
   static constexpr std::size_t max_array_size = std::size_t{1} << 40;
   static constexpr std::size_t max_key_size = std::size_t{1} << 40;
   static constexpr std::size_t max_string_size = std::size_t{1} << 40;
+  // NOLINTEND(readability-identifier-naming)
 
   explicit ValueBuilder(bool refuse_repeated_keys)
       : refuse_repeated_keys_(refuse_repeated_keys) {

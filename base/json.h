@@ -46,20 +46,24 @@ class JsonObject {
   [[nodiscard]] const Json* Find(absl::string_view key) const;
 
   // Required; a whole number in [low, high]. 3.0 counts as whole.
-  absl::StatusOr<int64_t> Integer(absl::string_view key, int64_t low,
-                                  int64_t high) const;
-  absl::StatusOr<int64_t> IntegerOr(absl::string_view key, int64_t low,
-                                    int64_t high, int64_t otherwise) const;
+  [[nodiscard]] absl::StatusOr<int64_t> Integer(absl::string_view key,
+                                                int64_t low,
+                                                int64_t high) const;
+  [[nodiscard]] absl::StatusOr<int64_t> IntegerOr(absl::string_view key,
+                                                  int64_t low, int64_t high,
+                                                  int64_t otherwise) const;
   // Required; finite, in [low, high].
-  absl::StatusOr<double> Number(absl::string_view key, double low,
-                                double high) const;
-  absl::StatusOr<double> NumberOr(absl::string_view key, double low,
-                                  double high, double otherwise) const;
-  absl::StatusOr<bool> BoolOr(absl::string_view key, bool otherwise) const;
-  absl::StatusOr<std::string> String(absl::string_view key) const;
-  absl::StatusOr<std::string> StringOr(absl::string_view key,
-                                       absl::string_view otherwise) const;
-  absl::StatusOr<JsonObject> Object(absl::string_view key) const;
+  [[nodiscard]] absl::StatusOr<double> Number(absl::string_view key, double low,
+                                              double high) const;
+  [[nodiscard]] absl::StatusOr<double> NumberOr(absl::string_view key,
+                                                double low, double high,
+                                                double otherwise) const;
+  [[nodiscard]] absl::StatusOr<bool> BoolOr(absl::string_view key,
+                                            bool otherwise) const;
+  [[nodiscard]] absl::StatusOr<std::string> String(absl::string_view key) const;
+  [[nodiscard]] absl::StatusOr<std::string> StringOr(
+      absl::string_view key, absl::string_view otherwise) const;
+  [[nodiscard]] absl::StatusOr<JsonObject> Object(absl::string_view key) const;
 
   // "file: path.key: what"
   [[nodiscard]] absl::Status ErrorAt(absl::string_view key,
