@@ -39,6 +39,7 @@ bool CompletionQueue::Take(std::vector<Completion>& batch) {
 
 void CompletionQueue::RunUntilStopped() {
   std::vector<Completion> batch;
+  batch.reserve(outstanding_);
   while (Take(batch)) {
     for (Completion& completion : batch) {
       completion.Run();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -24,11 +25,16 @@ struct Completion {
 };
 
 // Completions on their way to the one thread that runs them, in order. Bounded
-// by what the channels behind it may have outstanding. Vectors are swapped, so
-// that nothing is allocated once they have grown. Any thread may add.
+// by what the channels behind it may have outstanding. Two vectors of that
+// capacity are swapped, so that nothing is allocated however far one thread
+// gets ahead of the other. Any thread may add.
 class CompletionQueue {
  public:
-  CompletionQueue() = default;
+  // `outstanding`: completions that may wait at once; more are taken, at the
+  // price of an allocation.
+  explicit CompletionQueue(size_t outstanding) : outstanding_(outstanding) {
+    pending_.reserve(outstanding);
+  }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -42,6 +48,7 @@ class CompletionQueue {
   // False when stopped and drained.
   bool Take(std::vector<Completion>& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const size_t outstanding_;
   Mutex mutex_;
   CondVar not_empty_;
   std::vector<Completion> pending_ ABSL_GUARDED_BY(mutex_);

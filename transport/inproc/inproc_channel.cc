@@ -18,6 +18,8 @@ class InProcPipe {
  public:
   explicit InProcPipe(const InProcOptions& options)
       : options_(options),
+        // Sends and receives of both directions.
+        completions_(size_t{4} * options.window),
         directions_{Direction(options.window), Direction(options.window)},
         thread_([this]() noexcept { completions_.RunUntilStopped(); }) {}
   ~InProcPipe() {
