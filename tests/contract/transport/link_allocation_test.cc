@@ -1,40 +1,14 @@
 // Frames cross a link without an allocation once it is warm, on every backend,
 // counted by a replaced operator new. Provoked by whatever allocates per frame.
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/counted_allocations.h"
 #include "transport/frame_link.h"
 #include "transport/inproc/inproc_channel.h"
 #include "transport/tcp/tcp_link.h"
-
-namespace {
-
-std::atomic<int64_t> g_allocations{0};
-
-void* CountedAllocation(std::size_t size) {
-  ++g_allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  std::abort();
-}
-
-}  // namespace
-
-// Counting replacements for this program.
-void* operator new(std::size_t size) { return CountedAllocation(size); }
-void* operator new[](std::size_t size) { return CountedAllocation(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace millrace::transport {
 namespace {
@@ -90,9 +64,9 @@ void ExpectNoAllocation(Ends ends) {
     }
   };
   pass(200);
-  const int64_t before = g_allocations;
+  const int64_t before = ::millrace::testing::NumAllocations();
   pass(200);
-  EXPECT_EQ(g_allocations - before, 0);
+  EXPECT_EQ(::millrace::testing::NumAllocations() - before, 0);
 }
 
 TEST(LinkAllocation, NoneInProcess) {

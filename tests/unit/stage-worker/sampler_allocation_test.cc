@@ -1,35 +1,9 @@
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/kernel_table.h"
 #include "stage-worker/sampling/sampler.h"
-
-namespace {
-
-std::atomic<int64_t> g_allocations{0};
-
-void* CountedAllocation(std::size_t size) {
-  ++g_allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  std::abort();
-}
-
-}  // namespace
-
-// Counting replacements for this program.
-void* operator new(std::size_t size) { return CountedAllocation(size); }
-void* operator new[](std::size_t size) { return CountedAllocation(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/counted_allocations.h"
 
 namespace millrace::worker {
 namespace {
@@ -71,9 +45,9 @@ TEST(Sampler, DoesNotAllocateAfterWarmUp) {
     }
   };
   pass(0);
-  const int64_t before = g_allocations;
+  const int64_t before = ::millrace::testing::NumAllocations();
   pass(1);
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(::millrace::testing::NumAllocations(), before);
 }
 
 }  // namespace

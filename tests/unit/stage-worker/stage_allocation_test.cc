@@ -1,39 +1,13 @@
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "kernels/kernel_table.h"
 #include "model/checkpoint/checkpoint.h"
 #include "stage-worker/runtime/stage.h"
+#include "tests/support/counted_allocations.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_models.h"
-
-namespace {
-
-std::atomic<int64_t> g_allocations{0};
-
-void* CountedAllocation(std::size_t size) {
-  ++g_allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  std::abort();
-}
-
-}  // namespace
-
-// Counting replacements for this program.
-void* operator new(std::size_t size) { return CountedAllocation(size); }
-void* operator new[](std::size_t size) { return CountedAllocation(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace millrace::worker {
 namespace {
@@ -124,11 +98,11 @@ TEST_P(StageAllocationTest, DecodeDoesNotAllocateAfterWarmUp) {
   for (uint32_t position = 0; position < kWarmUp; ++position) {
     Step(position);
   }
-  const int64_t before = g_allocations;
+  const int64_t before = ::millrace::testing::NumAllocations();
   for (uint32_t position = kWarmUp; position < kPositions; ++position) {
     Step(position);
   }
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(::millrace::testing::NumAllocations(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StageAllocationTest,

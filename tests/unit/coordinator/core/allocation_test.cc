@@ -1,31 +1,6 @@
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "gtest/gtest.h"
+#include "tests/support/counted_allocations.h"
 #include "tests/unit/coordinator/core/core_rig.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0};
-
-}  // namespace
-
-// This binary counts; nothing else changes. Not inlined, or gcc 12 takes the
-// free below for one that does not match.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
 
 namespace millrace::coordinator {
 namespace {
@@ -53,11 +28,11 @@ TEST(PipelineCore, DecodingAllocatesNothing) {
   for (int i = 0; i < 40; ++i) {
     pass();
   }
-  const int64_t before = allocations;
+  const int64_t before = ::millrace::testing::NumAllocations();
   for (int i = 0; i < 100; ++i) {
     pass();
   }
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(::millrace::testing::NumAllocations() - before, 0);
   EXPECT_GT(rig.core.counters().generated_tokens, 100);
 }
 
