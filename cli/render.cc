@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "boost/json/object.hpp"
+#include "cli/batch_lines.h"
 #include "cli/commands.h"
 #include "cli/prompt_input.h"
 #include "model/chat/chat_template.h"
@@ -29,9 +30,6 @@ using model::ChatTemplate;
 
 constexpr int64_t kTemplateBytesMax = int64_t{4} << 20;
 constexpr int64_t kInputBytesMax = int64_t{64} << 20;
-constexpr int64_t kBatchBytesMax = int64_t{1} << 30;
-// Answers of a batch are written in parts of about this size.
-constexpr size_t kOutBytes = size_t{1} << 20;
 
 absl::StatusOr<absl::Time> ParseNow(const std::string& text) {
   if (text.empty()) {
@@ -56,9 +54,9 @@ absl::StatusOr<std::string> Render(absl::string_view source,
   return model::JoinSegments(segments);
 }
 
-absl::StatusOr<std::string> AnswerLine(absl::string_view line,
-                                       absl::string_view where,
-                                       absl::Time now) {
+absl::StatusOr<boost::json::object> AnswerLine(absl::string_view line,
+                                               absl::string_view where,
+                                               absl::Time now) {
   MILLRACE_ASSIGN_OR_RETURN(Json value, ParseJson(line, where));
   MILLRACE_ASSIGN_OR_RETURN(const JsonObject request,
                             JsonObject::From(value, where));
@@ -73,7 +71,9 @@ absl::StatusOr<std::string> AnswerLine(absl::string_view line,
   if (normalize) {
     model::NormaliseMessages(input);
   }
-  return Render(source, where, input, now);
+  MILLRACE_ASSIGN_OR_RETURN(const std::string prompt,
+                            Render(source, where, input, now));
+  return boost::json::object{{"prompt", prompt}};
 }
 
 class RenderCommand final : public Command {
@@ -110,7 +110,12 @@ class RenderCommand final : public Command {
                         "see millrace render --help");
     }
     if (!batch_.empty()) {
-      return Batch(now, console);
+      return AnswerLines(
+          batch_,
+          [&](absl::string_view line, const std::string& where) {
+            return AnswerLine(line, where, now);
+          },
+          console);
     }
     if (input_.empty()) {
       return UsageError("--input", "is missing",
@@ -153,33 +158,6 @@ class RenderCommand final : public Command {
     model::CompleteInput(checkpoint->bos_token_text(),
                          checkpoint->eos_token_text(), input);
     return Render(*checkpoint->chat_template(), model_, input, now);
-  }
-
-  absl::Status Batch(absl::Time now, Console& console) const {
-    MILLRACE_ASSIGN_OR_RETURN(const std::string lines,
-                              ReadFile(batch_, kBatchBytesMax));
-    std::string out;
-    int64_t number = 0;
-    for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-      ++number;
-      if (line.empty()) {
-        continue;
-      }
-      const absl::StatusOr<std::string> prompt =
-          AnswerLine(line, absl::StrCat(batch_, ":", number), now);
-      boost::json::object document;
-      if (prompt.ok()) {
-        document["prompt"] = *prompt;
-      } else {
-        document["error"] = ErrorJson(prompt.status());
-      }
-      absl::StrAppend(&out, WriteJson(document), "\n");
-      if (out.size() >= kOutBytes) {
-        console.Out(std::exchange(out, {}));
-      }
-    }
-    console.Out(out);
-    return absl::OkStatus();
   }
 
   std::string model_;

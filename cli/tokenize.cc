@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
+#include "cli/batch_lines.h"
 #include "cli/commands.h"
 #include "cli/token_input.h"
 #include "model/tokenizer/open.h"
@@ -29,10 +30,6 @@ namespace {
 using model::AddedTokenMode;
 using model::TokenId;
 using model::Tokenizer;
-
-constexpr int64_t kBatchBytesMax = int64_t{1} << 30;
-// Answers of a batch are written in parts of about this size.
-constexpr size_t kOutBytes = size_t{1} << 20;
 
 absl::StatusOr<std::vector<TokenId>> ParseIds(const std::string& list) {
   std::vector<TokenId> ids;
@@ -171,7 +168,12 @@ class TokenizeCommand final : public Command {
       return Decode(*tokenizer, console);
     }
     if (batch_option_->count() > 0) {
-      return Batch(*tokenizer, console);
+      return AnswerLines(
+          batch_,
+          [&](absl::string_view line, const std::string& where) {
+            return Answer(*tokenizer, line, where);
+          },
+          console);
     }
     return Encode(*tokenizer, console);
   }
@@ -220,33 +222,6 @@ class TokenizeCommand final : public Command {
     } else {
       console.Out(absl::StrCat(text, console.out_is_terminal() ? "\n" : ""));
     }
-    return absl::OkStatus();
-  }
-
-  absl::Status Batch(const Tokenizer& tokenizer, Console& console) const {
-    MILLRACE_ASSIGN_OR_RETURN(const std::string lines,
-                              ReadFile(batch_, kBatchBytesMax));
-    std::string out;
-    int64_t number = 0;
-    for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-      ++number;
-      if (line.empty()) {
-        continue;
-      }
-      const absl::StatusOr<boost::json::object> answer =
-          Answer(tokenizer, line, absl::StrCat(batch_, ":", number));
-      boost::json::object document;
-      if (answer.ok()) {
-        document = *answer;
-      } else {
-        document["error"] = ErrorJson(answer.status());
-      }
-      absl::StrAppend(&out, WriteJson(document), "\n");
-      if (out.size() >= kOutBytes) {
-        console.Out(std::exchange(out, {}));
-      }
-    }
-    console.Out(out);
     return absl::OkStatus();
   }
 
