@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"

@@ -24,13 +24,6 @@ struct ModelHost {
   absl::Duration load_time;
 };
 
-struct HostRequest {
-  std::string model;
-  ComputeOptions compute;
-  int64_t sequences = 1;
-  worker::StageTap* tap = nullptr;
-};
-
 // Opens the checkpoint and its tokenizer; no weights are read.
 absl::StatusOr<ModelHost> OpenModel(const std::string& model,
                                     ComputeOptions compute);

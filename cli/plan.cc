@@ -181,7 +181,7 @@ absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(const planner::PlanOptions options,
                             MakeOptions(spec));
   const planner::Plan plan = planner::MakePlan(spec, cluster, options);
-  const Json document = planner::PlanToJson(plan, spec, cluster, options);
+  const Json document = planner::PlanToJson(plan, spec, cluster);
   if (!out_.empty()) {
     MILLRACE_RETURN_IF_ERROR(
         WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));

@@ -47,8 +47,8 @@ absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> StartApi(
 void ServeUntilInterrupted(coordinator::ApiServer& server, Console& console);
 
 // Sequences that the KV pools of a server hold: what was asked for, or 16, or
-// fewer where --memory (per process of `stages_per_process` stages) holds no
-// more. AnswerIsNo when not even one fits.
+// fewer where --memory holds no more; it bounds `one_process` with all stages,
+// else each worker. AnswerIsNo when not even one fits.
 absl::StatusOr<int64_t> ServerSequences(const ModelHost& host,
                                         bool one_process);
 

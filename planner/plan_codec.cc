@@ -142,8 +142,7 @@ json::object CostsJson(const model::ModelSpec& spec) {
 }  // namespace
 
 Json PlanToJson(const Plan& plan, const model::ModelSpec& spec,
-                const Cluster& cluster, const PlanOptions& options) {
-  (void)options;
+                const Cluster& cluster) {
   json::object out;
   out["version"] = 1;
   out["model"] = {{"name", spec.name}, {"digest", spec.digest}};

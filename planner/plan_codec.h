@@ -12,6 +12,6 @@ namespace millrace::planner {
 // The plan as the JSON of `plan --json` and of plan files: keys and meanings in
 // the user guide. Numbers that are unknown are null.
 Json PlanToJson(const Plan& plan, const model::ModelSpec& spec,
-                const Cluster& cluster, const PlanOptions& options);
+                const Cluster& cluster);
 
 }  // namespace millrace::planner

@@ -6,12 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "model/spec/stage_memory.h"
 #include "transport/frame.h"
 
 namespace millrace::coordinator {
 
-// Positions of one KV block; stages and planner use the same number.
-inline constexpr int64_t kKvBlockPositions = 64;
+// Positions of one KV block, as stages and planner count them.
+using model::kKvBlockPositions;
 
 // Layers of one sliding window: a sequence takes ring_blocks blocks, or fewer
 // when it is shorter than that.

@@ -21,7 +21,6 @@ struct StageShape {
   int64_t sequences = 1;         // worst cases the KV pools hold
   int64_t rows_max = 0;          // rows of one frame
   int64_t prefill_chunk = 0;     // rows of one sequence in one frame, at most
-  int64_t num_threads = 1;
 };
 
 inline constexpr int64_t kKvBlockPositions = 64;

@@ -17,6 +17,8 @@ namespace millrace::worker {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
+static_assert(model::kKvBlockPositions == kernels::kKvBlockPositions,
+              "pools, ledgers and attention count in the same blocks");
 
 // The attention operation of a layer; null where it has none.
 const LoadedAttention* AttentionOf(const LoadedLayer& layer) {
@@ -59,9 +61,7 @@ Stage::Stage(const StageRunner::Options& options,
       pool_(config_.num_threads),
       ropes_(*weights_, config_.slots),
       sequences_(weights_->spec(), config_) {
-  const model::StageBytes bytes =
-      model::StageBytesOf(weights_->spec(), ShapeOf(config_));
-  memory_ = {bytes.weights_bytes, bytes.kv_bytes, bytes.scratch_bytes};
+  memory_ = model::StageBytesOf(weights_->spec(), ShapeOf(config_));
   step_.kernels = options_.kernels;
   step_.pool = &pool_;
   step_.compute = config_.compute;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/compute_mode.h"
+#include "model/spec/stage_memory.h"
 
 namespace millrace::worker {
 
@@ -23,15 +24,8 @@ struct StageConfig {
   int num_threads = 1;
 };
 
-// Bytes a stage allocates, by kind; what the planner counts and the stage
-// allocates are this one function.
-struct StageMemory {
-  int64_t weights_bytes = 0;
-  int64_t kv_bytes = 0;
-  int64_t scratch_bytes = 0;  // activations, logits, tables
-  [[nodiscard]] int64_t total() const {
-    return weights_bytes + kv_bytes + scratch_bytes;
-  }
-};
+// Bytes a stage allocates, by kind: the planner counts and the stage allocates
+// by the one function model::StageBytesOf.
+using StageMemory = model::StageBytes;
 
 }  // namespace millrace::worker

@@ -104,7 +104,6 @@ class LinkedStageRunner final : public StageRunner {
                           std::memory_order_relaxed);
     MILLRACE_RETURN_IF_ERROR(downstream_->Send(out));
     Add(credit_ns_, absl::ToInt64Nanoseconds(clock_.Monotonic() - computed));
-    (void)epoch;
     return absl::OkStatus();
   }
 

@@ -13,7 +13,6 @@ model::StageShape ShapeOf(const StageConfig& config) {
   shape.sequences = config.sequences;
   shape.rows_max = config.rows_max;
   shape.prefill_chunk = config.prefill_chunk;
-  shape.num_threads = config.num_threads;
   return shape;
 }
 
