@@ -4,6 +4,7 @@
 
 #include "kernels/quant/group.h"
 #include "kernels/quant/half.h"
+#include "kernels/quant/stored_block.h"
 
 namespace millrace::kernels {
 namespace {
@@ -117,6 +118,19 @@ GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
     case WeightFormat::kF32:
     case WeightFormat::kF16:
     case WeightFormat::kBf16:
+    case WeightFormat::kQ2_K:
+    case WeightFormat::kQ3_K:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kInt4:
+    case WeightFormat::kInt4F16:
+    case WeightFormat::kInt4Zero:
+    case WeightFormat::kInt4ZeroF16:
+    case WeightFormat::kMlx4:
+    case WeightFormat::kMlx4F16:
+    case WeightFormat::kMlx8:
+    case WeightFormat::kMlx8F16:
+    case WeightFormat::kFp8:
       break;
     case WeightFormat::kQ4_0:
     case WeightFormat::kQ4_1:
@@ -132,6 +146,15 @@ GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
       return ReadQ6K(block, j);
   }
   return {};
+}
+
+void PairsToHalves(const std::byte* pairs, std::byte* halves) {
+  for (int j = 0; j < kGroup / 2; ++j) {
+    const int shift = 4 * (j % 2);
+    const std::byte low = pairs[j / 2] >> shift & std::byte{15};
+    const std::byte high = pairs[j / 2 + 8] >> shift & std::byte{15};
+    halves[j] = low | high << 4;
+  }
 }
 
 }  // namespace millrace::kernels

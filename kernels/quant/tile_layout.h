@@ -52,7 +52,8 @@ inline constexpr std::array<TileLayout, kNumWeightFormats - kFirstQuantised>
     }};
 
 constexpr bool IsQuantised(WeightFormat format) {
-  return static_cast<int>(format) >= kFirstQuantised;
+  return static_cast<int>(format) >= kFirstQuantised &&
+         format != WeightFormat::kFp8;
 }
 
 // IsQuantised(format).

@@ -186,6 +186,20 @@ void RowWriter::WriteBlock() {
     case WeightFormat::kQ6_K:
       WriteQ6K();
       return;
+    case WeightFormat::kQ2_K:
+    case WeightFormat::kQ3_K:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kInt4:
+    case WeightFormat::kInt4F16:
+    case WeightFormat::kInt4Zero:
+    case WeightFormat::kInt4ZeroF16:
+    case WeightFormat::kMlx4:
+    case WeightFormat::kMlx4F16:
+    case WeightFormat::kMlx8:
+    case WeightFormat::kMlx8F16:
+    case WeightFormat::kFp8:
+      return;
   }
 }
 

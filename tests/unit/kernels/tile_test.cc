@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/half.h"
+#include "kernels/quant/stored_block.h"
 #include "tests/unit/kernels/random_rows.h"
 
 namespace millrace::kernels {
@@ -245,6 +246,27 @@ TEST(TilePlacesTest, QuadsNibblesAndScalesLieWhereDocumented) {
   EXPECT_EQ(tile[64 + 1], std::byte{0x90});
   // k = 31: quad 7, high nibble of register 3, byte 3 of row 0.
   EXPECT_EQ(tile[320 + 3 * 64 + 3], std::byte{0xe0});
+}
+
+TEST(StoredBlockTest, PairsBecomeHalvesElementByElement) {
+  std::mt19937 random(kSeed);
+  std::byte pairs[16];
+  for (std::byte& byte : pairs) {
+    byte = std::byte{static_cast<uint8_t>(random())};
+  }
+  std::byte halves[16];
+  PairsToHalves(pairs, halves);
+  for (size_t k = 0; k < 32; ++k) {
+    const std::byte pair = pairs[k / 2] >> (k % 2 == 0 ? 0 : 4);
+    const std::byte half = halves[k % 16] >> (k < 16 ? 0 : 4);
+    EXPECT_EQ(pair & std::byte{15}, half & std::byte{15}) << "element " << k;
+  }
+}
+
+TEST(StoredBlockTest, ARowOfFp8HasAScaleForEachPartOf128Columns) {
+  EXPECT_EQ(StoredRowBytes(WeightFormat::kFp8, 128), 4 + 128);
+  EXPECT_EQ(StoredRowBytes(WeightFormat::kFp8, 136), 8 + 136);
+  EXPECT_EQ(StoredRowBytes(WeightFormat::kInt4Zero, 64), 40);
 }
 
 TEST(HalfTest, ConvertsEveryHalfAndRoundsToBf16) {
