@@ -1,33 +1,24 @@
 #include "kernels/kernel_table.h"
 
-#include "kernels/matmul/matmul_versions.h"
-#include "kernels/ops_versions.h"
+#include "kernels/kernel_versions.h"
 
 namespace millrace::kernels {
+namespace {
+
+// Whether a table for `isa` holds the versions that `part` brings in.
+bool Includes(Isa isa, Isa part) {
+  return part == isa || part == Isa::kScalar ||
+         (isa == Isa::kAvx512 && part == Isa::kAvx2);
+}
+
+}  // namespace
 
 bool HostSupports(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-      return true;
-    case Isa::kAvx2:
-#if defined(__x86_64__)
-      return __builtin_cpu_supports("avx2") != 0 &&
-             __builtin_cpu_supports("fma") != 0 &&
-             __builtin_cpu_supports("f16c") != 0;
-#else
-      return false;
-#endif
-    case Isa::kAvx512:
-#if defined(__x86_64__)
-      return HostSupports(Isa::kAvx2) &&
-             __builtin_cpu_supports("avx512f") != 0 &&
-             __builtin_cpu_supports("avx512bw") != 0 &&
-             __builtin_cpu_supports("avx512vl") != 0 &&
-             __builtin_cpu_supports("avx512dq") != 0 &&
-             __builtin_cpu_supports("avx512vnni") != 0;
-#else
-      return false;
-#endif
+  for (const KernelVersion& version : KernelVersions()) {
+    // The first of an ISA's versions is the one that carries its name.
+    if (version.isa == isa) {
+      return version.host_supports();
+    }
   }
   return false;
 }
@@ -56,15 +47,10 @@ const char* IsaName(Isa isa) {
 KernelTable BuildKernelTable(Isa isa) {
   KernelTable table;
   table.isa = isa;
-  AddScalarMatMul(table);
-  AddScalarOps(table);
-  if (isa == Isa::kAvx2 || isa == Isa::kAvx512) {
-    AddAvx2MatMul(table);
-    AddAvx2Ops(table);
-  }
-  if (isa == Isa::kAvx512) {
-    AddAvx512MatMul(table);
-    AddAvx512Ops(table);
+  for (const KernelVersion& version : KernelVersions()) {
+    if (Includes(isa, version.isa) && version.host_supports()) {
+      version.add(table);
+    }
   }
   return table;
 }

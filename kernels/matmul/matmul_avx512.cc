@@ -16,8 +16,6 @@ void AddFormat(KernelTable& table, WeightFormat format,
   table.matmul[static_cast<int>(ComputeMode::kExact)][index] = versions.exact;
 }
 
-bool HostHasPairedDot() { return __builtin_cpu_supports("avx512bf16") != 0; }
-
 }  // namespace
 
 void AddAvx512MatMul(KernelTable& table) {
@@ -32,17 +30,25 @@ void AddAvx512MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kQ4_K, kMatMulAvx512Q4K);
   AddFormat(table, WeightFormat::kQ5_K, kMatMulAvx512Q5K);
   AddFormat(table, WeightFormat::kQ6_K, kMatMulAvx512Q6K);
-  if (HostHasPairedDot() && PairedDotIsTwoFusedSteps()) {
-    table.matmul[static_cast<int>(ComputeMode::kFast)]
-                [static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
-  }
   table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
       PackInt8Avx512;
+}
+
+bool HostHasPairedDot() {
+  return __builtin_cpu_supports("avx512bf16") != 0 &&
+         PairedDotIsTwoFusedSteps();
+}
+
+void AddAvx512Bf16MatMul(KernelTable& table) {
+  table.matmul[static_cast<int>(ComputeMode::kFast)]
+              [static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
 }
 
 #else
 
 void AddAvx512MatMul(KernelTable&) {}
+bool HostHasPairedDot() { return false; }
+void AddAvx512Bf16MatMul(KernelTable&) {}
 
 #endif
 

@@ -1,0 +1,110 @@
+#include "kernels/kernel_versions.h"
+
+#include "kernels/matmul/matmul_versions.h"
+#include "kernels/ops_versions.h"
+
+namespace millrace::kernels {
+namespace {
+
+constexpr KernelVersion kKernelVersions[] = {
+    {"scalar", Isa::kScalar, [] { return true; },
+     [](KernelTable& table) {
+       AddScalarMatMul(table);
+       AddScalarOps(table);
+     }},
+#if defined(__x86_64__)
+    {"avx2", Isa::kAvx2,
+     [] {
+       return __builtin_cpu_supports("avx2") != 0 &&
+              __builtin_cpu_supports("fma") != 0 &&
+              __builtin_cpu_supports("f16c") != 0;
+     },
+     [](KernelTable& table) {
+       AddAvx2MatMul(table);
+       AddAvx2Ops(table);
+     }},
+    {"avx512", Isa::kAvx512,
+     [] {
+       return HostSupports(Isa::kAvx2) &&
+              __builtin_cpu_supports("avx512f") != 0 &&
+              __builtin_cpu_supports("avx512bw") != 0 &&
+              __builtin_cpu_supports("avx512vl") != 0 &&
+              __builtin_cpu_supports("avx512dq") != 0 &&
+              __builtin_cpu_supports("avx512vnni") != 0;
+     },
+     [](KernelTable& table) {
+       AddAvx512MatMul(table);
+       AddAvx512Ops(table);
+     }},
+    {"avx512bf16", Isa::kAvx512,
+     [] { return HostSupports(Isa::kAvx512) && HostHasPairedDot(); },
+     AddAvx512Bf16MatMul},
+#endif
+};
+
+constexpr const char* kComputeNames[kNumComputeModes] = {"fast", "exact"};
+constexpr const char* kActivationNames[kNumActivationForms] = {"f32", "bf16",
+                                                               "int8"};
+constexpr const char* kKvNames[kNumKvTypes] = {"f32", "f16", "bf16"};
+
+// Calls visit(choice, same) for every slot, in order: its names, and whether
+// both tables hold the same function there.
+template <typename Visit>
+void CompareTables(const KernelTable& a, const KernelTable& b, Visit visit) {
+  for (int mode = 0; mode < kNumComputeModes; ++mode) {
+    for (int format = 0; format < kNumWeightFormats; ++format) {
+      visit({"matmul", TraitsOf(static_cast<WeightFormat>(format)).name,
+             kComputeNames[mode], ""},
+            a.matmul[mode][format] == b.matmul[mode][format]);
+    }
+  }
+  for (int form = 0; form < kNumActivationForms; ++form) {
+    visit({"pack_activations", kActivationNames[form], "", ""},
+          a.pack_activations[form] == b.pack_activations[form]);
+  }
+  for (int type = 0; type < kNumKvTypes; ++type) {
+    visit({"attention", kKvNames[type], "", ""},
+          a.attention[type] == b.attention[type]);
+    visit({"kv_store", kKvNames[type], "", ""},
+          a.kv_store[type] == b.kv_store[type]);
+  }
+  visit({"rms_norm", "", "", ""}, a.rms_norm == b.rms_norm);
+  visit({"swiglu", "", "", ""}, a.swiglu == b.swiglu);
+  visit({"add", "", "", ""}, a.add == b.add);
+  visit({"axpy", "", "", ""}, a.axpy == b.axpy);
+  visit({"rope", "", "", ""}, a.rope == b.rope);
+  visit({"softmax_router", "", "", ""}, a.softmax_router == b.softmax_router);
+  visit({"row_max", "", "", ""}, a.sampling.row_max == b.sampling.row_max);
+  visit({"exp_block_sums", "", "", ""},
+        a.sampling.exp_block_sums == b.sampling.exp_block_sums);
+  visit({"divide", "", "", ""}, a.sampling.divide == b.sampling.divide);
+}
+
+}  // namespace
+
+std::span<const KernelVersion> KernelVersions() { return kKernelVersions; }
+
+std::vector<KernelChoice> DescribeKernels(const KernelTable& table) {
+  std::vector<KernelChoice> choices;
+  CompareTables(table, table, [&](const KernelChoice& choice, bool) {
+    choices.push_back(choice);
+  });
+  for (const KernelVersion& version : KernelVersions()) {
+    // An `add` may hold the features' own instructions.
+    if (!version.host_supports()) {
+      continue;
+    }
+    KernelTable own;
+    version.add(own);
+    size_t slot = 0;
+    CompareTables(table, own, [&](const KernelChoice&, bool same) {
+      if (same) {
+        choices[slot].version = version.name;
+      }
+      ++slot;
+    });
+  }
+  return choices;
+}
+
+}  // namespace millrace::kernels
