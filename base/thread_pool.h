@@ -1,7 +1,10 @@
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -13,8 +16,14 @@ namespace millrace {
 
 // Runs the chunks of one operation at a time on a fixed set of threads, the
 // caller among them. Owned by one stage; only its step thread calls Run.
-// Workers spin briefly between operations, then sleep: an idle pool uses no
-// processor time. Nothing is allocated after construction.
+//
+// Every thread begins with its own range of neighbouring chunks and then takes
+// from the ends of others' ranges, so that an operation waits only for chunks
+// that somebody works on, never for a thread that did not come. Workers spin
+// briefly between operations, then sleep: an idle pool uses no processor time.
+// Where another process holds a core, waiting for the thread on it would cost a
+// slice of the scheduler at every operation: after repeated stalls one thread
+// less takes part for a while. Nothing is allocated after construction.
 class ThreadPool {
  public:
   // `num_threads` >= 1 counts the caller.
@@ -25,6 +34,11 @@ class ThreadPool {
 
   [[nodiscard]] int num_threads() const {
     return static_cast<int>(workers_.size()) + 1;
+  }
+
+  // Threads that are not left out at the moment, the caller included.
+  [[nodiscard]] int active_threads() const {
+    return active_.load(std::memory_order_relaxed);
   }
 
   // Calls `function(chunk, thread)` once for every chunk in [0, num_chunks),
@@ -44,26 +58,62 @@ class ThreadPool {
  private:
   using ChunkFunction = void (*)(void* context, int64_t chunk, int thread);
 
+  struct alignas(64) Thread {
+    // The chunks that it has left: [next, end) and the operation they belong
+    // to, in one word, so that a claim by a thread that lags behind one
+    // operation cannot succeed in another.
+    std::atomic<uint64_t> range{0};
+    // Set by the worker while it looks for chunks and works on them.
+    std::atomic<bool> working{false};
+    // Caller only: processor time that the worker had used when the caller
+    // began to suspect a stall; negative where it does not.
+    int64_t used_before = -1;
+    clockid_t clock = 0;  // of the worker's processor time
+  };
+
   void RunErased(int64_t num_chunks, ChunkFunction function, void* context);
+  void RunOperation(int64_t first, int64_t num_chunks, ChunkFunction function,
+                    void* context);
+  void Publish(int64_t first, int64_t num_chunks, ChunkFunction function,
+               void* context, int threads);
+  // Works until no chunk of the operation is left to claim; the number done.
+  int64_t TakeChunks(int thread, uint32_t operation);
+  // Waits until others have done so many chunks.
+  void Join(int64_t num_chunks);
+
+  // Of a wait that grows long: notes what the workers on whom it waits have
+  // used of a processor, and later whether one of them had none to run on.
+  void BeginSuspicion();
+  [[nodiscard]] bool SomeoneHadNoProcessor(int64_t waited) const;
+  void NoteStall(int64_t now, int64_t waited);
+  void ReturnParked();
+  void SetActive(int threads);
+
   void Work(int thread) noexcept;
-  void TakeChunks(int thread);
-  // Waits until epoch_ differs from `seen`; false when stopping.
-  bool AwaitEpoch(uint32_t seen);
+  // Waits until there is another operation than `seen` and this thread is not
+  // left out; false when stopping.
+  bool AwaitOperation(int thread, uint32_t seen);
 
-  // One operation: written by the caller before epoch_ is released, read by
-  // workers after they acquired it.
-  ChunkFunction function_ = nullptr;
-  void* context_ = nullptr;
-  int64_t num_chunks_ = 0;
+  // The current operation. Read by a worker before it claims a chunk: a
+  // successful claim proves that the operation was not over, so that nobody
+  // wrote these since.
+  std::atomic<ChunkFunction> function_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<int64_t> first_{0};
+  std::unique_ptr<Thread[]> threads_;  // [num_threads]
 
-  // next_ is claimed with fetch_add; epoch_ publishes an operation (release by
-  // the caller, acquire by workers); busy_ counts workers inside the current
-  // operation (release on leaving, acquire by the joining caller).
-  alignas(64) std::atomic<int64_t> next_{0};
-  alignas(64) std::atomic<uint32_t> epoch_{0};
-  alignas(64) std::atomic<int> busy_{0};
+  // operation_ publishes (release by the caller, acquire by workers);
+  // finished_ counts chunks done (release by workers, acquire by the caller).
+  alignas(64) std::atomic<uint32_t> operation_{0};
+  alignas(64) std::atomic<int64_t> finished_{0};
   alignas(64) std::atomic<int> sleepers_{0};
+  std::atomic<int> active_{1};
   std::atomic<bool> stop_{false};
+
+  // Caller only; times in nanoseconds of the monotonic clock.
+  int64_t last_stall_ = 0;
+  int64_t parked_until_ = 0;
+  int64_t park_ = 0;  // how long the last thread left out was
 
   Mutex mutex_;
   CondVar wake_;

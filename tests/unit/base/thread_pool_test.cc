@@ -1,8 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace millrace {
@@ -23,6 +26,68 @@ TEST(ThreadPool, EveryChunkOnce) {
       }
     }
   }
+}
+
+// More chunks than a thread's range can name are cut into several operations.
+TEST(ThreadPool, MoreChunksThanOneOperationHolds) {
+  ThreadPool pool(3);
+  std::vector<std::atomic<int>> seen(200'000);
+  pool.Run(static_cast<int64_t>(seen.size()), [&](int64_t chunk, int) {
+    seen[static_cast<size_t>(chunk)].fetch_add(1, std::memory_order_relaxed);
+  });
+  for (const std::atomic<int>& count : seen) {
+    ASSERT_EQ(count.load(), 1);
+  }
+}
+
+// What is behind a thread that does not come or is slow is done by the others.
+TEST(ThreadPool, OthersTakeWhatASlowThreadHasLeft) {
+  ThreadPool pool(2);
+  std::atomic<int> slow{0};
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> done{0};
+    pool.Run(64, [&](int64_t, int thread) {
+      if (thread == 1) {
+        slow.fetch_add(1);
+        while (done.load() < 60) {
+          std::this_thread::yield();
+        }
+      }
+      done.fetch_add(1);
+    });
+    ASSERT_EQ(done.load(), 64);
+  }
+}
+
+// A worker that is asleep inside its chunks, as one whose core another process
+// holds, is left out after a while and comes back later; results are the same.
+TEST(ThreadPool, LeavesOutAThreadWithoutAProcessorForAWhile) {
+  ThreadPool pool(2);
+  const auto run = [&pool](absl::Duration sleep) {
+    std::atomic<int> done{0};
+    std::atomic<bool> came{pool.active_threads() == 1};
+    pool.Run(2, [&](int64_t, int thread) {
+      if (thread == 1) {
+        came.store(true);
+        absl::SleepFor(sleep);
+      }
+      while (!came.load()) {
+        std::this_thread::yield();
+      }
+      done.fetch_add(1);
+    });
+    EXPECT_EQ(done.load(), 2);
+  };
+  const absl::Time limit = absl::Now() + absl::Seconds(60);
+  while (pool.active_threads() == 2 && absl::Now() < limit) {
+    run(absl::Milliseconds(100));
+  }
+  EXPECT_EQ(pool.active_threads(), 1);
+  while (pool.active_threads() == 1 && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(10));
+    pool.Run(2, [](int64_t, int) {});
+  }
+  EXPECT_EQ(pool.active_threads(), 2);
 }
 
 }  // namespace
