@@ -13,6 +13,9 @@ constexpr int64_t kAlignment = 64;
 // Logits of one pass over the head: enough rows that its weights are read once
 // for a usual batch, few enough that a 256 k vocabulary stays near 32 MB.
 constexpr int64_t kLogitRowsMost = 32;
+// Choices of experts that run together where a frame has fewer rows: enough
+// that a batch of 32 with eight experts each is one pass.
+constexpr int64_t kExpertRowsTogether = 256;
 
 int64_t RoundUp(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -205,6 +208,11 @@ ActivationSizes ActivationSizesOf(const ModelSpec& spec,
   return sizes;
 }
 
+int64_t FfnRowsMax(const ActivationSizes& sizes, int64_t rows_max) {
+  return std::max(rows_max, std::min(rows_max * sizes.experts_per_token,
+                                     kExpertRowsTogether));
+}
+
 int64_t StageWeightsBytes(const ModelSpec& spec, const StageShape& shape) {
   int64_t bytes = 0;
   for (int64_t layer = shape.first_layer; layer <= shape.last_layer; ++layer) {
@@ -233,17 +241,20 @@ int64_t StageKvBytes(const ModelSpec& spec, const StageShape& shape) {
 int64_t StageScratchBytes(const ModelSpec& spec, const StageShape& shape) {
   const ActivationSizes sizes = ActivationSizesOf(spec, shape);
   const int64_t rows = shape.rows_max;
+  const int64_t ffn_rows = FfnRowsMax(sizes, rows);
   int64_t bytes = 0;
   const auto floats = [&](int64_t per_row) {
     return RoundUp(rows * per_row * 4, kAlignment);
   };
   // hidden, normed, q, attention output, k, v, gate, up.
   bytes += 2 * floats(sizes.hidden) + 2 * floats(sizes.q) +
-           2 * floats(sizes.kv) + 2 * floats(sizes.intermediate);
+           2 * floats(sizes.kv) +
+           2 * RoundUp(ffn_rows * sizes.intermediate * 4, kAlignment);
   // One packed copy per form that a layer's products may mix.
-  bytes += 3 * PackedRowsBytesMax(rows, sizes.widest_input);
+  bytes += 3 * PackedRowsBytesMax(ffn_rows, sizes.widest_input);
   bytes += 2 * floats(sizes.rope_pairs);  // cos, sin
-  bytes += RoundUp(sizes.experts * 4, kAlignment);
+  // Scores and numbers of choices, per expert.
+  bytes += 2 * RoundUp(sizes.experts * 4, kAlignment);
   // Router logits, choices and weights, and one output row per choice.
   bytes +=
       floats(sizes.experts) + 3 * floats(sizes.experts_per_token) +

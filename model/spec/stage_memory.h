@@ -55,7 +55,7 @@ struct ActivationSizes {
   int64_t hidden = 0;
   int64_t q = 0;             // num_heads * head_dim
   int64_t kv = 0;            // num_kv_heads * head_dim, for k and for v
-  int64_t intermediate = 0;  // for gate and for up
+  int64_t intermediate = 0;  // for gate and for up, per row of a feed-forward
   int64_t experts = 0;       // router logits
   int64_t experts_per_token = 0;
   int64_t widest_input = 0;  // cols of the widest product
@@ -69,6 +69,10 @@ std::vector<const RopeSpec*> DistinctRopes(const ModelSpec& spec,
 
 ActivationSizes ActivationSizesOf(const ModelSpec& spec,
                                   const StageShape& shape);
+
+// Rows that the buffers of a feed-forward hold: those of a frame, or of several
+// experts that run together.
+int64_t FfnRowsMax(const ActivationSizes& sizes, int64_t rows_max);
 
 struct StageBytes {
   int64_t weights_bytes = 0;  // tiles and vectors

@@ -22,11 +22,26 @@ struct ProductInput {
   // Token t is row row_index[t] of x; null: row t.
   const int32_t* row_index = nullptr;
   int64_t num_tokens = 0;
+
+  bool operator==(const ProductInput&) const = default;
 };
 
-// y = x w^T + bias for several matrices over one input, in one operation of the
-// thread pool. At most kProductsMax.
-inline constexpr size_t kProductsMax = 4;
+// Products over one input.
+struct ProductGroup {
+  ProductInput input;
+  std::span<const Product> products;
+};
+
+// y = x w^T + bias for all products of all groups: the inputs are packed in one
+// operation of the thread pool, equal neighbouring ones once, and multiplied in
+// another. At most kProductGroupsMax groups with kProductsMax products in all;
+// the tokens of all different inputs fit the packed buffers.
+inline constexpr size_t kProductGroupsMax = 32;
+inline constexpr size_t kProductsMax = 2 * kProductGroupsMax;
+void MultiplyGroups(StepContext& step, std::span<const ProductGroup> groups,
+                    kernels::ComputeMode compute);
+
+// The same for one input.
 void Multiply(StepContext& step, const ProductInput& input,
               std::span<const Product> products, kernels::ComputeMode compute);
 

@@ -21,9 +21,9 @@ struct ActivationBuffers {
   float* attention = nullptr;  // [rows_max, q]
   float* k = nullptr;          // [rows_max, kv]
   float* v = nullptr;          // [rows_max, kv]
-  float* gate = nullptr;       // [rows_max, intermediate]
-  float* up = nullptr;         // [rows_max, intermediate]
-  std::byte* packed[kernels::kNumActivationForms] = {};
+  float* gate = nullptr;       // [ffn_rows_max, intermediate]
+  float* up = nullptr;         // [ffn_rows_max, intermediate]
+  std::byte* packed[kernels::kNumActivationForms] = {};  // packed_bytes each
   float* rope_cos = nullptr;  // [rows_max, rope_pairs]
   float* rope_sin = nullptr;
   float* router_logits = nullptr;   // [rows_max, experts]
@@ -31,6 +31,7 @@ struct ActivationBuffers {
   int32_t* chosen = nullptr;        // [rows_max, experts_per_token]
   float* chosen_weights = nullptr;  // [rows_max, experts_per_token]
   int32_t* choice_rows = nullptr;   // [rows_max * experts_per_token]
+  int32_t* expert_ends = nullptr;   // [experts]
   float* expert_out = nullptr;      // [rows_max * experts_per_token, hidden]
   float* logits = nullptr;          // [logit_rows_max, vocab]
 };
@@ -59,6 +60,8 @@ struct StepContext {
   kernels::KvType kv_type = kernels::KvType::kF16;
   ActivationBuffers buffers;
   model::ActivationSizes sizes;
+  int64_t ffn_rows_max = 0;   // model::FfnRowsMax
+  int64_t packed_bytes = 0;   // of each buffer of packed rows
   std::vector<StepRow> rows;  // capacity rows_max
   // Per KV group: where each row finds its keys; [num_groups][rows_max].
   std::vector<std::vector<kernels::AttentionRow>> attention_rows;

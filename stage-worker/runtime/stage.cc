@@ -67,6 +67,9 @@ Stage::Stage(const StageRunner::Options& options,
   step_.compute = config_.compute;
   step_.kv_type = config_.kv_type;
   step_.sizes = model::ActivationSizesOf(weights_->spec(), ShapeOf(config_));
+  step_.ffn_rows_max = model::FfnRowsMax(step_.sizes, config_.rows_max);
+  step_.packed_bytes =
+      model::PackedRowsBytesMax(step_.ffn_rows_max, step_.sizes.widest_input);
   PlaceKv();
   PlaceScratch();
 }
@@ -124,10 +127,10 @@ void Stage::PlaceScratch() {
   buffers.attention = carver.TakeFloats(rows * sizes.q);
   buffers.k = carver.TakeFloats(rows * sizes.kv);
   buffers.v = carver.TakeFloats(rows * sizes.kv);
-  buffers.gate = carver.TakeFloats(rows * sizes.intermediate);
-  buffers.up = carver.TakeFloats(rows * sizes.intermediate);
+  buffers.gate = carver.TakeFloats(step_.ffn_rows_max * sizes.intermediate);
+  buffers.up = carver.TakeFloats(step_.ffn_rows_max * sizes.intermediate);
   for (std::byte*& packed : buffers.packed) {
-    packed = carver.Take(model::PackedRowsBytesMax(rows, sizes.widest_input));
+    packed = carver.Take(step_.packed_bytes);
   }
   buffers.rope_cos = carver.TakeFloats(rows * sizes.rope_pairs);
   buffers.rope_sin = carver.TakeFloats(rows * sizes.rope_pairs);
@@ -136,6 +139,7 @@ void Stage::PlaceScratch() {
   buffers.chosen = carver.TakeInts(rows * sizes.experts_per_token);
   buffers.chosen_weights = carver.TakeFloats(rows * sizes.experts_per_token);
   buffers.choice_rows = carver.TakeInts(rows * sizes.experts_per_token);
+  buffers.expert_ends = carver.TakeInts(sizes.experts);
   buffers.expert_out =
       carver.TakeFloats(rows * sizes.experts_per_token * sizes.hidden);
   if (config_.holds_head) {
