@@ -3,18 +3,17 @@
 // rows, row lists, parts of the tiles) and numbers of every kind: ordinary,
 // subnormal, huge, zero, infinite and NaN, and ties of rounding.
 
-#include <bit>
 #include <cmath>
 #include <cstring>
+#include <ostream>
 #include <string>
-#include <tuple>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/activation_record.h"
-#include "kernels/matmul/matmul_avx512.h"
-#include "kernels/matmul/matmul_scalar.h"
 #include "kernels/quant/tile.h"
+#include "tests/property/tested_versions.h"
 #include "tests/unit/kernels/matmul_case.h"
 
 namespace millrace::kernels {
@@ -22,32 +21,55 @@ namespace {
 
 constexpr uint32_t kSeed = 4001;
 
-using Parameter = std::tuple<Isa, ComputeMode, int>;
+struct Parameter {
+  std::string name;
+  TestedVersion version;
+  ComputeMode mode;
+  WeightFormat format;
+};
 
-std::string ParameterName(const testing::TestParamInfo<Parameter>& info) {
-  const auto [isa, mode, format] = info.param;
-  return std::string(IsaName(isa)) +
-         (mode == ComputeMode::kFast ? "_fast_" : "_exact_") +
-         kWeightFormatTraits[static_cast<size_t>(format)].name;
+// gtest prints the parameter of a failed test.
+void PrintTo(const Parameter& parameter, std::ostream* out) {
+  *out << parameter.name;
 }
 
-// A NaN equals a NaN of any payload and sign.
-bool SameBits(float a, float b) {
-  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ||
-         (std::isnan(a) && std::isnan(b));
+// The products that each version implements; one parameter stands for a version
+// that is not run.
+std::vector<Parameter> Parameters() {
+  const KernelTable scalar = BuildKernelTable(Isa::kScalar);
+  std::vector<Parameter> parameters;
+  for (const TestedVersion& version : TestedVersions()) {
+    if (!version.not_run.empty()) {
+      parameters.push_back({version.name, version, {}, {}});
+      continue;
+    }
+    for (const ComputeMode mode : {ComputeMode::kFast, ComputeMode::kExact}) {
+      for (int format = 0; format < kNumWeightFormats; ++format) {
+        const int row = static_cast<int>(mode);
+        if (version.table.matmul[row][format] == scalar.matmul[row][format]) {
+          continue;
+        }
+        parameters.push_back(
+            {version.name +
+                 (mode == ComputeMode::kFast ? "_fast_" : "_exact_") +
+                 kWeightFormatTraits[static_cast<size_t>(format)].name,
+             version, mode, static_cast<WeightFormat>(format)});
+      }
+    }
+  }
+  return parameters;
 }
 
 class MatMulIsaTest : public testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
-    const auto [isa, mode, format] = GetParam();
-    if (!HostSupports(isa)) {
-      GTEST_SKIP() << "this processor has no " << IsaName(isa);
+    if (!GetParam().version.not_run.empty()) {
+      GTEST_SKIP() << GetParam().version.not_run;
     }
     scalar_ = BuildKernelTable(Isa::kScalar);
-    version_ = BuildKernelTable(isa);
-    mode_ = mode;
-    format_ = static_cast<WeightFormat>(format);
+    version_ = GetParam().version.table;
+    mode_ = GetParam().mode;
+    format_ = GetParam().format;
   }
 
   MatMulShape RandomShape(int64_t tokens, std::mt19937& random) const {
@@ -81,12 +103,10 @@ class MatMulIsaTest : public testing::TestWithParam<Parameter> {
   WeightFormat format_ = WeightFormat::kF32;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    All, MatMulIsaTest,
-    testing::Combine(testing::Values(Isa::kAvx2, Isa::kAvx512),
-                     testing::Values(ComputeMode::kFast, ComputeMode::kExact),
-                     testing::Range(0, kNumWeightFormats)),
-    ParameterName);
+INSTANTIATE_TEST_SUITE_P(All, MatMulIsaTest, testing::ValuesIn(Parameters()),
+                         [](const testing::TestParamInfo<Parameter>& info) {
+                           return info.param.name;
+                         });
 
 TEST_P(MatMulIsaTest, EqualsScalarForOrdinaryNumbers) {
   std::mt19937 random(kSeed);
@@ -152,60 +172,6 @@ TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
   }
 }
 
-// The definition compiled for processors without a fused instruction.
-TEST(ScalarTest, CallsAndInstructionsGiveTheSameBits) {
-  if (!HostHasFusedStep()) {
-    GTEST_SKIP() << "this processor has no fused instruction";
-  }
-  KernelTable plain = BuildKernelTable(Isa::kScalar);
-  KernelTable fused = plain;
-  AddScalarMatMul(plain, false);
-  AddScalarMatMul(fused, true);
-  std::mt19937 random(kSeed + 5);
-  for (int format = 0; format < kNumWeightFormats; ++format) {
-    for (const ComputeMode mode : {ComputeMode::kFast, ComputeMode::kExact}) {
-      for (const int64_t tokens : {1, 5, 16}) {
-        const MatMulCase product(
-            {static_cast<WeightFormat>(format), 20, 256, tokens, false},
-            Spread::kAny, Spread::kFinite, random);
-        const std::vector<float> want = RunMatMul(plain, mode, product);
-        const std::vector<float> got = RunMatMul(fused, mode, product);
-        for (size_t i = 0; i < want.size(); ++i) {
-          ASSERT_TRUE(SameBits(got[i], want[i])) << Describe(product.shape);
-        }
-      }
-    }
-  }
-}
-
-#if defined(__x86_64__)
-// The version for processors without the paired dot instruction, which the
-// table leaves out on others.
-TEST(MatMulFallbackTest, Bf16ByFusedStepsEqualsScalar) {
-  if (!HostSupports(Isa::kAvx512)) {
-    GTEST_SKIP() << "this processor has no avx512";
-  }
-  constexpr int kFast = static_cast<int>(ComputeMode::kFast);
-  constexpr int kBf16 = static_cast<int>(WeightFormat::kBf16);
-  const KernelTable scalar = BuildKernelTable(Isa::kScalar);
-  KernelTable version = BuildKernelTable(Isa::kAvx512);
-  version.matmul[kFast][kBf16] = kMatMulAvx512Bf16.fast;
-  std::mt19937 random(kSeed + 4);
-  for (int64_t tokens = 1; tokens <= 18; ++tokens) {
-    const int64_t cols = 1 + random() % 150;
-    const MatMulCase product({WeightFormat::kBf16, 40, cols, tokens, false},
-                             Spread::kAny, Spread::kAny, random);
-    const std::vector<float> want =
-        RunMatMul(scalar, ComputeMode::kFast, product);
-    const std::vector<float> got =
-        RunMatMul(version, ComputeMode::kFast, product);
-    for (size_t i = 0; i < want.size(); ++i) {
-      ASSERT_TRUE(SameBits(got[i], want[i])) << Describe(product.shape);
-    }
-  }
-}
-#endif
-
 // What an int8 record holds, with NaN as a class.
 void ExpectSameRecord(const std::byte* got, const std::byte* want,
                       int64_t index) {
@@ -231,21 +197,20 @@ float PackedNumber(int trial, std::mt19937& random) {
   }
 }
 
-class PackIsaTest : public testing::TestWithParam<Isa> {};
+class PackIsaTest : public testing::TestWithParam<TestedVersion> {};
 
-INSTANTIATE_TEST_SUITE_P(All, PackIsaTest,
-                         testing::Values(Isa::kAvx2, Isa::kAvx512),
-                         [](const testing::TestParamInfo<Isa>& info) {
-                           return std::string(IsaName(info.param));
+INSTANTIATE_TEST_SUITE_P(All, PackIsaTest, testing::ValuesIn(TestedVersions()),
+                         [](const testing::TestParamInfo<TestedVersion>& info) {
+                           return info.param.name;
                          });
 
 TEST_P(PackIsaTest, EqualsScalarInEveryForm) {
-  if (!HostSupports(GetParam())) {
-    GTEST_SKIP() << "this processor has no " << IsaName(GetParam());
+  if (!GetParam().not_run.empty()) {
+    GTEST_SKIP() << GetParam().not_run;
   }
   std::mt19937 random(kSeed + 3);
   const KernelTable scalar = BuildKernelTable(Isa::kScalar);
-  const KernelTable version = BuildKernelTable(GetParam());
+  const KernelTable& version = GetParam().table;
   for (int trial = 0; trial < 300; ++trial) {
     const int64_t tokens = 1 + random() % 40;
     const int64_t cols = 1 + random() % 200;

@@ -3,8 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tests/property/ops/ops_array.h"
+#include "tests/property/tested_versions.h"
 
 namespace millrace::kernels {
 
@@ -12,9 +14,9 @@ std::vector<Version> OtherVersions() {
   std::vector<Version> versions;
   versions.push_back({"array", BuildKernelTable(Isa::kScalar)});
   AddArrayOps(versions.back().table);
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-    if (HostSupports(isa)) {
-      versions.push_back({IsaName(isa), BuildKernelTable(isa)});
+  for (TestedVersion& version : TestedVersions()) {
+    if (version.not_run.empty()) {
+      versions.push_back({std::move(version.name), version.table});
     }
   }
   return versions;

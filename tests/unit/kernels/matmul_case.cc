@@ -1,5 +1,7 @@
 #include "tests/unit/kernels/matmul_case.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/quant/tile.h"
@@ -12,6 +14,11 @@ AlignedBytes::AlignedBytes(int64_t size) {
     std::abort();
   }
   bytes_.reset(static_cast<std::byte*>(bytes));
+}
+
+bool SameBits(float a, float b) {
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
 std::string Describe(const MatMulShape& shape) {

@@ -54,6 +54,9 @@ struct MatMulCase {
   const std::byte* Row(int64_t row) const;
 };
 
+// A NaN equals a NaN of any payload and sign.
+bool SameBits(float a, float b);
+
 // What fills y before a product; it stays where nothing may be written.
 inline constexpr float kUntouched = -12345.5f;
 
