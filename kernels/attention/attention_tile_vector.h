@@ -13,6 +13,17 @@ namespace {
 
 constexpr int64_t kPositions = kKvBlockPositions;
 
+// Dims or positions that one turn of an inner loop takes. Loops of 64 turns end
+// in a mispredicted branch, loops of 16 do not.
+constexpr int kTurn = 4;
+
+// Vectors side by side for so many queries: as many as the registers hold, 1, 2
+// or 4.
+constexpr int VectorsFor(int queries) {
+  const int most = kAccumulators / queries;
+  return most >= 4 ? 4 : (most >= 2 ? 2 : 1);
+}
+
 constexpr int Smaller(int a, int b) { return a < b ? a : b; }
 
 // Asks for the bytes [p, p + kBytes). The keys or values of one head in one
@@ -27,6 +38,22 @@ void Prefetch(const std::byte* p) {
   }
 }
 
+// One dim of the sums below.
+//   k  [kTiles] times [16], tile_bytes apart; q [kAttentionGroup]
+template <typename Kv, int kQueries, int kTiles>
+[[gnu::always_inline]] inline void ScoreDim(const std::byte* k,
+                                            int64_t tile_bytes, const float* q,
+                                            Lanes (&sum)[kQueries][kTiles]) {
+#pragma GCC unroll 16
+  for (int g = 0; g < kTiles; ++g) {
+    const Lanes key = Kv::LoadAll(k + g * tile_bytes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kQueries; ++i) {
+      sum[i][g] = Fma(Set1(q[i]), key, sum[i][g]);
+    }
+  }
+}
+
 // scores[i][16 g ..] = sum over d of q[d][i] * k[g][d][..], d ascending, for
 // kQueries queries and kTiles groups of 16 positions. Positions lie in the
 // lanes.
@@ -35,7 +62,8 @@ void Prefetch(const std::byte* p) {
 template <typename Kv, int kQueries, int kTiles>
 void Scores(const std::byte* k, const std::byte* ahead, int64_t dims,
             const float* q, float* scores) {
-  const int64_t tile_bytes = dims * 16 * Kv::kBytes;
+  constexpr int64_t kDimBytes = 16 * Kv::kBytes;
+  const int64_t tile_bytes = dims * kDimBytes;
   Lanes sum[kQueries][kTiles];
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {
@@ -44,21 +72,18 @@ void Scores(const std::byte* k, const std::byte* ahead, int64_t dims,
       sum[i][g] = Set1(0.0f);
     }
   }
-  for (int64_t d = 0; d < dims; ++d) {
-    Prefetch<kTiles * 16 * Kv::kBytes>(ahead + d * kTiles * 16 * Kv::kBytes);
-    Lanes key[kTiles];
+  int64_t d = 0;
+  for (; d + kTurn <= dims; d += kTurn) {
+    Prefetch<kTurn * kTiles * kDimBytes>(ahead + d * kTiles * kDimBytes);
 #pragma GCC unroll 16
-    for (int g = 0; g < kTiles; ++g) {
-      key[g] = Kv::LoadAll(k + g * tile_bytes + d * 16 * Kv::kBytes);
+    for (int t = 0; t < kTurn; ++t) {
+      ScoreDim<Kv, kQueries, kTiles>(k + (d + t) * kDimBytes, tile_bytes,
+                                     q + (d + t) * kAttentionGroup, sum);
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < kQueries; ++i) {
-      const Lanes query = Set1(q[d * kAttentionGroup + i]);
-#pragma GCC unroll 16
-      for (int g = 0; g < kTiles; ++g) {
-        sum[i][g] = Fma(query, key[g], sum[i][g]);
-      }
-    }
+  }
+  for (; d < dims; ++d) {
+    ScoreDim<Kv, kQueries, kTiles>(k + d * kDimBytes, tile_bytes,
+                                   q + d * kAttentionGroup, sum);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {
@@ -81,7 +106,7 @@ struct KeyBlock {
 // All groups of 16 positions in [tile_begin, tile_end) for kQueries queries.
 template <typename Kv, int kQueries>
 void ScoreTiles(const KeyBlock& keys, const float* q, float* scores) {
-  constexpr int kTiles = Smaller(4, kAccumulators / kQueries);
+  constexpr int kTiles = VectorsFor(kQueries);
   const int64_t tile_bytes = keys.dims * 16 * Kv::kBytes;
   int64_t tile = keys.tile_begin;
   if constexpr (kTiles > 1) {
@@ -137,14 +162,35 @@ struct ValueRun {
   int64_t acc_stride;
 };
 
+// One position of the sums below.
+//   v  [dims_left] of the position, p [kQueries] kPositions apart
+template <typename Kv, int kQueries, int kVectors, bool kPartial>
+[[gnu::always_inline]] inline void ValuePosition(
+    const std::byte* v, int64_t dims_left, const float* p,
+    Lanes (&sum)[kQueries][kVectors]) {
+#pragma GCC unroll 16
+  for (int c = 0; c < kVectors; ++c) {
+    const std::byte* at = v + c * 16 * Kv::kBytes;
+    const Lanes value =
+        kPartial ? Kv::LoadSome(at, dims_left) : Kv::LoadAll(at);
+#pragma GCC unroll 16
+    for (int i = 0; i < kQueries; ++i) {
+      sum[i][c] = Fma(Set1(p[i * kPositions]), value, sum[i][c]);
+    }
+  }
+}
+
 // acc[i][d..] = fma(p[i][j], v[j][d..], acc[i][d..]) for the run's positions j,
 // ascending, kQueries queries and kVectors vectors of dims from d on. If
-// kPartial the vector is the last and holds what is left of the dims.
+// kPartial the one vector is the last and holds what is left of the dims.
 template <typename Kv, int kQueries, int kVectors, bool kPartial>
 void Values(const ValueRun& run, int64_t d) {
+  static_assert(!kPartial || kVectors == 1);
+  constexpr int64_t kVectorBytes = kVectors * 16 * Kv::kBytes;
   const std::byte* v = run.v + d * Kv::kBytes;
   const std::byte* ahead = run.ahead + d * kPositions * Kv::kBytes;
   const int64_t row_bytes = run.dims * Kv::kBytes;
+  const int64_t dims_left = run.dims - d;
   float* acc = run.acc + d;
   Lanes sum[kQueries][kVectors];
 #pragma GCC unroll 16
@@ -154,26 +200,20 @@ void Values(const ValueRun& run, int64_t d) {
       sum[i][c] = Load(acc + i * run.acc_stride + c * 16);
     }
   }
-  for (int64_t j = run.begin; j < run.end; ++j) {
+  int64_t j = run.begin;
+  for (; j + kTurn <= run.end; j += kTurn) {
     if constexpr (!kPartial) {
-      Prefetch<kVectors * 16 * Kv::kBytes>(ahead +
-                                           j * kVectors * 16 * Kv::kBytes);
-    }
-    Lanes value[kVectors];
-#pragma GCC unroll 16
-    for (int c = 0; c < kVectors; ++c) {
-      const std::byte* at = v + j * row_bytes + c * 16 * Kv::kBytes;
-      value[c] = kPartial && c == kVectors - 1 ? Kv::LoadSome(at, run.dims - d)
-                                               : Kv::LoadAll(at);
+      Prefetch<kTurn * kVectorBytes>(ahead + j * kVectorBytes);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < kQueries; ++i) {
-      const Lanes weight = Set1(run.p[i * kPositions + j]);
-#pragma GCC unroll 16
-      for (int c = 0; c < kVectors; ++c) {
-        sum[i][c] = Fma(weight, value[c], sum[i][c]);
-      }
+    for (int t = 0; t < kTurn; ++t) {
+      ValuePosition<Kv, kQueries, kVectors, kPartial>(
+          v + (j + t) * row_bytes, dims_left, run.p + j + t, sum);
     }
+  }
+  for (; j < run.end; ++j) {
+    ValuePosition<Kv, kQueries, kVectors, kPartial>(v + j * row_bytes,
+                                                    dims_left, run.p + j, sum);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {
@@ -187,7 +227,7 @@ void Values(const ValueRun& run, int64_t d) {
 // All dims for kQueries queries.
 template <typename Kv, int kQueries>
 void ValueDims(const ValueRun& run) {
-  constexpr int kVectors = Smaller(4, kAccumulators / kQueries);
+  constexpr int kVectors = VectorsFor(kQueries);
   int64_t d = 0;
   if constexpr (kVectors > 1) {
     for (; d + kVectors * 16 <= run.dims; d += kVectors * 16) {
@@ -236,10 +276,46 @@ struct SoftmaxState {
   int64_t acc_dims;
 };
 
-// Turns the scores of positions [begin, end) into probabilities in place and
-// takes them into the state. Other places hold anything before and after.
-inline void TakeScores(float* scores, int64_t begin, int64_t end,
-                       const SoftmaxState& state) {
+// Takes a new maximum into the state and returns it.
+inline float TakeMax(float block_max, const SoftmaxState& state) {
+  const float before = *state.max;
+  const float max = block_max > before ? block_max : before;
+  *state.max = max;
+  if (!(max == before)) {
+    const Lanes factor = Exp(Set1(before - max));
+    Store(Load(state.lanes) * factor, state.lanes);
+    for (int64_t d = 0; d < state.acc_dims; d += 16) {
+      Store(Load(state.acc + d) * factor, state.acc + d);
+    }
+  }
+  return max;
+}
+
+// Turns the scores of a whole block into probabilities in place and takes them
+// into the state.
+inline void TakeAllScores(float* scores, const SoftmaxState& state) {
+  constexpr int kVectors = kPositions / 16;
+  Lanes score[kVectors];
+#pragma GCC unroll 16
+  for (int g = 0; g < kVectors; ++g) {
+    score[g] = Load(scores + g * 16);
+  }
+  const Lanes largest = Max(Max(score[0], score[1]), Max(score[2], score[3]));
+  const Lanes shift = Set1(TakeMax(LargestLane(largest), state));
+  Lanes sum = Load(state.lanes);
+#pragma GCC unroll 16
+  for (int g = 0; g < kVectors; ++g) {
+    const Lanes p = Exp(Load(scores + g * 16) - shift);
+    Store(p, scores + g * 16);
+    sum = sum + p;
+  }
+  Store(sum, state.lanes);
+}
+
+// The same for positions [begin, end). Other places hold anything before and
+// after.
+inline void TakeSomeScores(float* scores, int64_t begin, int64_t end,
+                           const SoftmaxState& state) {
   const int64_t first = begin / 16 * 16;
   const Lanes lowest = Set1(-kInfinity);
   Lanes largest = lowest;
@@ -247,18 +323,8 @@ inline void TakeScores(float* scores, int64_t begin, int64_t end,
     largest =
         Max(KeepRange(Load(scores + j), begin - j, end - j, lowest), largest);
   }
-  const float block_max = LargestLane(largest);
-  const float max = block_max > *state.max ? block_max : *state.max;
+  const Lanes shift = Set1(TakeMax(LargestLane(largest), state));
   Lanes sum = Load(state.lanes);
-  if (!(max == *state.max)) {
-    const Lanes factor = Exp(Set1(*state.max - max));
-    sum = sum * factor;
-    for (int64_t d = 0; d < state.acc_dims; d += 16) {
-      Store(Load(state.acc + d) * factor, state.acc + d);
-    }
-  }
-  *state.max = max;
-  const Lanes shift = Set1(max);
   for (int64_t j = first; j < end; j += 16) {
     const Lanes p = Exp(Load(scores + j) - shift);
     // Adding +0 changes no sum that began at +0.

@@ -67,6 +67,95 @@ inline void StartQueries(const AttentionArgs& args, const AttentionTile& tile,
   }
 }
 
+// One group of queries, the group_begin-th of the tile and up to
+// kAttentionGroup, at one block.
+struct GroupAtBlock {
+  const AttentionTile* tile;
+  const AttentionScratch* at;
+  float* scratch;
+  int64_t group_begin;
+  int64_t num_queries;
+  int64_t block;
+  KeyBlock keys;
+  ValueRun values;
+
+  [[nodiscard]] const float* q() const {
+    return scratch + at->q + group_begin * keys.dims;
+  }
+  [[nodiscard]] float* scores() const { return scratch + at->scores; }
+  [[nodiscard]] SoftmaxState State(int64_t i) const {
+    const int64_t query = group_begin + i;
+    return {.max = scratch + at->max + query,
+            .lanes = scratch + at->lanes + query * 16,
+            .acc = scratch + at->acc + query * at->dims_padded,
+            .acc_dims = at->dims_padded};
+  }
+};
+
+// The tile's keys in a block of its sequence.
+template <typename Kv>
+const std::byte* KeysOf(const AttentionArgs& args, const AttentionTile& tile,
+                        int64_t block) {
+  const AttentionRow& row = args.rows[tile.row_begin];
+  return args.pool + row.blocks[block % row.num_blocks] * args.block_bytes +
+         tile.kv_head * 2 * kPositions * args.head_dim * Kv::kBytes;
+}
+
+// All positions of the block.
+template <typename Kv>
+GroupAtBlock MakeGroup(const AttentionArgs& args, const AttentionTile& tile,
+                       const AttentionScratch& at, float* scratch,
+                       int64_t group_begin, int64_t block) {
+  const int64_t left = tile.num_queries - group_begin;
+  const std::byte* k = KeysOf<Kv>(args, tile, block);
+  const std::byte* v = k + kPositions * args.head_dim * Kv::kBytes;
+  // The first group brings the values here while it reads the keys, and the
+  // next keys while it reads the values.
+  const bool leads = group_begin == 0;
+  return {.tile = &tile,
+          .at = &at,
+          .scratch = scratch,
+          .group_begin = group_begin,
+          .num_queries = left < kAttentionGroup ? left : kAttentionGroup,
+          .block = block,
+          .keys = {.k = k,
+                   .ahead = leads ? v : k,
+                   .dims = args.head_dim,
+                   .tile_begin = 0,
+                   .tile_end = kPositions / 16},
+          .values = {.v = v,
+                     .ahead = leads ? KeysOf<Kv>(args, tile, block + 1) : v,
+                     .dims = args.head_dim,
+                     .p = scratch + at.scores,
+                     .begin = 0,
+                     .end = kPositions,
+                     .acc = scratch + at.acc + group_begin * at.dims_padded,
+                     .acc_stride = at.dims_padded}};
+}
+
+// A block of which every query of the group sees everything.
+template <typename Kv>
+void TakeWholeBlock(const GroupAtBlock& group) {
+  ScoreGroup<Kv>(group.keys, group.q(), group.num_queries, group.scores());
+  for (int64_t i = 0; i < group.num_queries; ++i) {
+    TakeAllScores(group.scores() + i * kPositions, group.State(i));
+  }
+  ValueGroup<Kv>(group.values, group.num_queries);
+}
+
+// Values for the queries [first, last) of a group that see the positions
+// [begin, end) together. Apart, or the compiler copies it to a dozen places.
+template <typename Kv>
+[[gnu::noinline]] void TakeRun(const ValueRun& run, int64_t first, int64_t last,
+                               int64_t begin, int64_t end) {
+  ValueRun part = run;
+  part.p += first * kPositions;
+  part.acc += first * run.acc_stride;
+  part.begin = begin;
+  part.end = end;
+  ValueGroup<Kv>(part, last - first);
+}
+
 // Values for the queries [first, last) of a group, all of which see something
 // of the block: alone up to where all see, together, and alone behind.
 template <typename Kv>
@@ -79,47 +168,32 @@ void TakeValues(const ValueRun& run, const Visible* visible, int64_t first,
     common.end = visible[i].end < common.end ? visible[i].end : common.end;
   }
   const bool shared = common.begin < common.end;
-  const auto run_of = [&](int64_t i, int64_t begin, int64_t end) {
-    ValueRun part = run;
-    part.p += i * kPositions;
-    part.acc += i * run.acc_stride;
-    part.begin = begin;
-    part.end = end;
-    return part;
-  };
   for (int64_t i = first; i < last; ++i) {
-    ValueGroup<Kv>(
-        run_of(i, visible[i].begin, shared ? common.begin : visible[i].end), 1);
+    const int64_t end = shared ? common.begin : visible[i].end;
+    if (visible[i].begin < end) {
+      TakeRun<Kv>(run, i, i + 1, visible[i].begin, end);
+    }
   }
   if (!shared) {
     return;
   }
-  ValueGroup<Kv>(run_of(first, common.begin, common.end), last - first);
+  TakeRun<Kv>(run, first, last, common.begin, common.end);
   for (int64_t i = first; i < last; ++i) {
-    ValueGroup<Kv>(run_of(i, common.end, visible[i].end), 1);
+    if (common.end < visible[i].end) {
+      TakeRun<Kv>(run, i, i + 1, common.end, visible[i].end);
+    }
   }
 }
 
-// The tile's keys in a block of its sequence.
+// A block of which the queries may see different parts, or none.
 template <typename Kv>
-const std::byte* KeysOf(const AttentionArgs& args, const AttentionTile& tile,
-                        int64_t block) {
-  const AttentionRow& row = args.rows[tile.row_begin];
-  return args.pool + row.blocks[block % row.num_blocks] * args.block_bytes +
-         tile.kv_head * 2 * kPositions * args.head_dim * Kv::kBytes;
-}
-
-// One block for the group of queries that begins at `group_begin`.
-template <typename Kv>
-void TakeBlock(const AttentionArgs& args, const AttentionTile& tile,
-               const AttentionScratch& at, float* scratch, int64_t group_begin,
-               int64_t block) {
-  const int64_t left = tile.num_queries - group_begin;
-  const int64_t num = left < kAttentionGroup ? left : kAttentionGroup;
+void TakePartOfBlock(const AttentionArgs& args, GroupAtBlock group) {
+  const int64_t num = group.num_queries;
   Visible visible[kAttentionGroup];
   Visible any{kPositions, 0};
   for (int64_t i = 0; i < num; ++i) {
-    visible[i] = VisibleIn(RowOf(args, tile, group_begin + i), block);
+    visible[i] =
+        VisibleIn(RowOf(args, *group.tile, group.group_begin + i), group.block);
     if (visible[i].begin < visible[i].end) {
       any.begin = visible[i].begin < any.begin ? visible[i].begin : any.begin;
       any.end = visible[i].end > any.end ? visible[i].end : any.end;
@@ -128,45 +202,17 @@ void TakeBlock(const AttentionArgs& args, const AttentionTile& tile,
   if (any.begin >= any.end) {
     return;
   }
-  const AttentionRow& row = args.rows[tile.row_begin];
-  const int64_t dims = args.head_dim;
-  const std::byte* k = args.pool +
-                       row.blocks[block % row.num_blocks] * args.block_bytes +
-                       tile.kv_head * 2 * kPositions * dims * Kv::kBytes;
-  float* scores = scratch + at.scores;
-  const std::byte* v = k + kPositions * dims * Kv::kBytes;
-  // The first group brings the values here while it reads the keys, and the
-  // next keys while it reads the values.
-  const bool leads = group_begin == 0;
-  ScoreGroup<Kv>({.k = k,
-                  .ahead = leads ? v : k,
-                  .dims = dims,
-                  .tile_begin = any.begin / 16,
-                  .tile_end = (any.end + 15) / 16},
-                 scratch + at.q + group_begin * dims, num, scores);
-  const ValueRun run{
-      .v = v,
-      .ahead = leads ? KeysOf<Kv>(args, tile, block + 1) : v,
-      .dims = dims,
-      .p = scores,
-      .begin = 0,
-      .end = 0,
-      .acc = scratch + at.acc + group_begin * at.dims_padded,
-      .acc_stride = at.dims_padded,
-  };
+  group.keys.tile_begin = any.begin / 16;
+  group.keys.tile_end = (any.end + 15) / 16;
+  ScoreGroup<Kv>(group.keys, group.q(), num, group.scores());
   for (int64_t i = 0; i < num;) {
     int64_t end = i;
     for (; end < num && visible[end].begin < visible[end].end; ++end) {
-      const int64_t query = group_begin + end;
-      TakeScores(scores + end * kPositions, visible[end].begin,
-                 visible[end].end,
-                 {.max = scratch + at.max + query,
-                  .lanes = scratch + at.lanes + query * 16,
-                  .acc = run.acc + end * at.dims_padded,
-                  .acc_dims = at.dims_padded});
+      TakeSomeScores(group.scores() + end * kPositions, visible[end].begin,
+                     visible[end].end, group.State(end));
     }
     if (end > i) {
-      TakeValues<Kv>(run, visible, i, end);
+      TakeValues<Kv>(group.values, visible, i, end);
     }
     i = end > i ? end : i + 1;
   }
@@ -190,18 +236,30 @@ template <typename Kv>
 void AttendTile(const AttentionArgs& args, const AttentionTile& tile,
                 const AttentionScratch& at, float* scratch) {
   StartQueries(args, tile, at, scratch);
-  int64_t first = args.rows[tile.row_begin].first_visible;
-  int64_t last = args.rows[tile.row_begin].position;
-  for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-    const AttentionRow& r = args.rows[row];
-    first = r.first_visible < first ? r.first_visible : first;
-    last = r.position > last ? r.position : last;
+  // Positions that some row sees, and those that all rows see.
+  const AttentionRow& row = args.rows[tile.row_begin];
+  Visible any{row.first_visible, row.position + 1};
+  Visible all = any;
+  for (int64_t r = tile.row_begin + 1; r < tile.row_end; ++r) {
+    const int64_t begin = args.rows[r].first_visible;
+    const int64_t end = args.rows[r].position + 1;
+    any.begin = begin < any.begin ? begin : any.begin;
+    any.end = end > any.end ? end : any.end;
+    all.begin = begin > all.begin ? begin : all.begin;
+    all.end = end < all.end ? end : all.end;
   }
-  for (int64_t block = first / kPositions; block <= last / kPositions;
-       ++block) {
-    for (int64_t group = 0; group < tile.num_queries;
-         group += kAttentionGroup) {
-      TakeBlock<Kv>(args, tile, at, scratch, group, block);
+  for (int64_t start = any.begin / kPositions * kPositions; start < any.end;
+       start += kPositions) {
+    const bool whole = start >= all.begin && start + kPositions <= all.end;
+    for (int64_t group_begin = 0; group_begin < tile.num_queries;
+         group_begin += kAttentionGroup) {
+      const GroupAtBlock group = MakeGroup<Kv>(args, tile, at, scratch,
+                                               group_begin, start / kPositions);
+      if (whole) {
+        TakeWholeBlock<Kv>(group);
+      } else {
+        TakePartOfBlock<Kv>(args, group);
+      }
     }
   }
   FinishQueries(args, tile, at, scratch);

@@ -15,7 +15,7 @@ struct Lanes {
 };
 
 // Register arrays of the attention loops: vectors that fit beside the operands.
-constexpr int kAccumulators = 4;
+constexpr int kAccumulators = 6;
 // Queries whose state stays in registers together.
 constexpr int kQueriesMax = 4;
 

@@ -150,7 +150,7 @@ void RegisterAttention(Isa isa) {
     const std::string text = std::to_string(shape.heads) + "_" +
                              std::to_string(shape.kv_heads) + "x" +
                              std::to_string(shape.dims);
-    for (const int64_t context : {512, 4096}) {
+    for (const int64_t context : {512, 4096, 16384}) {
       benchmark::RegisterBenchmark(
           (name + "/decode/" + text + "/" + std::to_string(context)).c_str(),
           [=](benchmark::State& state) {
