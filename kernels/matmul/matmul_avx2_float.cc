@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "kernels/matmul/avx2_wide.h"
 #include "kernels/matmul/float_kernel.h"
 #include "kernels/matmul/matmul_avx2.h"
 
@@ -37,12 +38,43 @@ inline __m256i LoadYmm(const std::byte* from) {
   return _mm256_loadu_si256(
       static_cast<const __m256i*>(static_cast<const void*>(from)));
 }
+inline __m128i LoadXmm(const std::byte* from) {
+  return _mm_loadu_si128(
+      static_cast<const __m128i*>(static_cast<const void*>(from)));
+}
+inline const float* FloatsOf(const std::byte* from) {
+  return static_cast<const float*>(static_cast<const void*>(from));
+}
+inline void StoreColumn(const Two256& column, float* to) {
+  _mm256_store_ps(to, column.low);
+  _mm256_store_ps(to + 8, column.high);
+}
 inline __m256 EvenOfPairs(__m256i pairs) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
 }
 inline __m256 OddOfPairs(__m256i pairs) {
   return _mm256_castsi256_ps(
       _mm256_and_si256(pairs, _mm256_set1_epi32(-65536)));
+}
+
+// The words of two bf16 of `count` tokens as floats: the odd halves, then the
+// even ones.
+inline void SplitPairs(const float* pairs, int64_t count, float* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256i words = _mm256_castps_si256(_mm256_loadu_ps(pairs + i));
+    _mm256_storeu_ps(to + i, OddOfPairs(words));
+    _mm256_storeu_ps(to + count + i, EvenOfPairs(words));
+  }
+  if (i < count) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i mask = _mm256_cmpgt_epi32(
+        _mm256_set1_epi32(static_cast<int>(count - i)), lanes);
+    const __m256i words =
+        _mm256_castps_si256(_mm256_maskload_ps(pairs + i, mask));
+    _mm256_maskstore_ps(to + i, mask, OddOfPairs(words));
+    _mm256_maskstore_ps(to + count + i, mask, EvenOfPairs(words));
+  }
 }
 
 // bf16 below 2^-50 becomes +0 (kBf16FlushBelow).
@@ -112,31 +144,103 @@ struct Bf16FastSource : Bf16ExactSource {
   }
 };
 
-// Four tokens are eight accumulators; more would leave none for weights.
-template <typename Source>
-void FloatSlices(const PanelArgs& args) {
-  for (int64_t begin = 0; begin < args.tokens; begin += 4) {
-    PanelArgs slice = args;
-    slice.panel += begin * static_cast<int64_t>(sizeof(float));
-    slice.sums += begin * kTileRows;
-    switch (args.tokens - begin) {
-      case 1:
-        FloatPanel<Source, 1, 1>(slice);
-        break;
-      case 2:
-        FloatPanel<Source, 2, 1>(slice);
-        break;
-      case 3:
-        FloatPanel<Source, 3, 1>(slice);
-        break;
-      default:
-        FloatPanel<Source, 4, 1>(slice);
-        break;
+// Columns ready to be multiplied, in the order of their sums.
+struct WideColumns {
+  const float* w;  // [columns][16]
+  const float* x;  // [columns][tokens]
+};
+
+// Sources for several tokens: Expand() makes `columns` columns from `column` on
+// ready, where they stand already or written to `w` and `x`. Columns come in
+// steps of kWideColumns, the last one shorter, and padded to kPadding.
+struct WideF32 {
+  static constexpr int64_t kPadding = 1;
+  static WideColumns Expand(const PanelArgs& args, int64_t column, int64_t,
+                            float*, float*) {
+    return {FloatsOf(args.tile + column * 64),
+            FloatsOf(args.panel) + column * args.tokens};
+  }
+};
+
+struct WideF16 {
+  static constexpr int64_t kPadding = 1;
+  static WideColumns Expand(const PanelArgs& args, int64_t column,
+                            int64_t columns, float* w, float*) {
+    const std::byte* from = args.tile + column * 32;
+    for (int64_t i = 0; i < columns * 2; ++i) {
+      _mm256_store_ps(w + 8 * i, _mm256_cvtph_ps(LoadXmm(from + 16 * i)));
     }
+    return {w, FloatsOf(args.panel) + column * args.tokens};
+  }
+};
+
+struct WideBf16Exact {
+  static constexpr int64_t kPadding = 1;
+  static WideColumns Expand(const PanelArgs& args, int64_t column,
+                            int64_t columns, float* w, float*) {
+    const std::byte* from = args.tile + column * 32;
+    for (int64_t i = 0; i < columns; i += 2) {
+      const Pairs256 pairs = Bf16ExactSource::Load(from + 32 * i);
+      StoreColumn(pairs.even, w + kTileRows * i);
+      StoreColumn(pairs.odd, w + kTileRows * (i + 1));
+    }
+    return {w, FloatsOf(args.panel) + column * args.tokens};
+  }
+};
+
+// Pairs, odd column first; an odd number of columns is padded with zeros.
+struct WideBf16Fast {
+  static constexpr int64_t kPadding = 2;
+  static WideColumns Expand(const PanelArgs& args, int64_t column,
+                            int64_t columns, float* w, float* x) {
+    const std::byte* from = args.tile + column * 32;
+    for (int64_t i = 0; i < columns; i += 2) {
+      const Pairs256 pairs = Bf16FastSource::Load(from + 32 * i);
+      StoreColumn(pairs.odd, w + kTileRows * i);
+      StoreColumn(pairs.even, w + kTileRows * (i + 1));
+    }
+    // Both activations of a pair lie in one word: tokens of neighbouring pairs
+    // follow each other.
+    const int64_t tokens = args.tokens;
+    const float* pairs = FloatsOf(args.panel) + column / 2 * tokens;
+    for (int64_t pair = 0; pair < columns / 2; ++pair) {
+      SplitPairs(pairs + pair * tokens, tokens, x + 2 * pair * tokens);
+    }
+    return {w, x};
+  }
+};
+
+template <typename Wide>
+void WidePanel(const PanelArgs& args) {
+  alignas(64) float w[kWideColumns * kTileRows];
+  alignas(64) float x[kWideColumns * kPanelTokens];
+  ZeroSums(args);
+  const int64_t all =
+      (args.cols + Wide::kPadding - 1) / Wide::kPadding * Wide::kPadding;
+  for (int64_t column = 0; column < all; column += kWideColumns) {
+    const int64_t left = all - column;
+    const int64_t columns = left < kWideColumns ? left : kWideColumns;
+    const WideColumns ready = Wide::Expand(args, column, columns, w, x);
+    AddColumnsOfPanel(ready.w, ready.x, args.tokens, columns, args.sums);
   }
 }
 
-template <typename Source>
+// One to three tokens are multiplied as the weights come from memory.
+template <typename Source, typename Wide>
+void FloatPanels(const PanelArgs& args) {
+  switch (args.tokens) {
+    case 1:
+      return FloatPanel<Source, 1, 1>(args);
+    case 2:
+      return FloatPanel<Source, 2, 1>(args);
+    case 3:
+      return FloatPanel<Source, 3, 1>(args);
+    default:
+      return WidePanel<Wide>(args);
+  }
+}
+
+template <typename Source, typename Wide>
 struct FloatKernel256 {
   static constexpr WeightFormat kFormat = Source::kFormat;
   static constexpr ActivationForm kForm = Source::kForm;
@@ -146,18 +250,20 @@ struct FloatKernel256 {
   static PanelFn Choose(int64_t, int num_tiles) {
     return num_tiles == 4   ? FloatPanel<Source, 1, 4>
            : num_tiles == 2 ? FloatPanel<Source, 2, 2>
-                            : FloatSlices<Source>;
+                            : FloatPanels<Source, Wide>;
   }
 };
 
 }  // namespace
 
-const MatMulPair kMatMulAvx2F32 = {MatMulTiles<FloatKernel256<F32Source>>,
-                                   MatMulTiles<FloatKernel256<F32Source>>};
-const MatMulPair kMatMulAvx2F16 = {MatMulTiles<FloatKernel256<F16Source>>,
-                                   MatMulTiles<FloatKernel256<F16Source>>};
+const MatMulPair kMatMulAvx2F32 = {
+    MatMulTiles<FloatKernel256<F32Source, WideF32>>,
+    MatMulTiles<FloatKernel256<F32Source, WideF32>>};
+const MatMulPair kMatMulAvx2F16 = {
+    MatMulTiles<FloatKernel256<F16Source, WideF16>>,
+    MatMulTiles<FloatKernel256<F16Source, WideF16>>};
 const MatMulPair kMatMulAvx2Bf16 = {
-    MatMulTiles<FloatKernel256<Bf16FastSource>>,
-    MatMulTiles<FloatKernel256<Bf16ExactSource>>};
+    MatMulTiles<FloatKernel256<Bf16FastSource, WideBf16Fast>>,
+    MatMulTiles<FloatKernel256<Bf16ExactSource, WideBf16Exact>>};
 
 }  // namespace millrace::kernels
