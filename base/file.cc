@@ -7,18 +7,28 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
 namespace millrace {
+namespace {
+
+// How an error calls a file; an empty path shows as one.
+std::string NameOf(const std::string& path) {
+  return path.empty() ? "''" : Printable(path, 512);
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> RandomAccessFile::Open(
     const std::string& path) {
   // O_NONBLOCK: opening a FIFO without a writer must not hang.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    return InputError(Printable(path, 512),
+    return InputError(NameOf(path),
                       absl::StrCat("cannot be opened: ", ErrnoText(errno)),
                       errno == ENOENT ? "check the path" : "");
   }
@@ -82,43 +92,87 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   return content;
 }
 
-absl::Status WriteFileAtomically(const std::string& path,
-                                 absl::Span<const char> content) {
-  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
+namespace {
+
+absl::Status WriteError(const std::string& path, absl::string_view what,
+                        int error) {
+  return MakeError(absl::StatusCode::kUnavailable, NameOf(path),
+                   absl::StrCat(what, " failed: ", ErrnoText(error)),
+                   "check that the folder exists and the disk has room");
+}
+
+// Writes all of it and closes the descriptor, whatever happens.
+absl::Status WriteAndClose(int descriptor, const std::string& path,
+                           absl::Span<const char> content, bool to_disk) {
   const auto fail = [&](absl::string_view what) {
-    absl::Status status =
-        MakeError(absl::StatusCode::kUnavailable, Printable(path, 512),
-                  absl::StrCat(what, " failed: ", ErrnoText(errno)),
-                  "check that the folder exists and the disk has room");
-    unlink(temporary.c_str());
+    absl::Status status = WriteError(path, what, errno);
+    close(descriptor);
     return status;
   };
-  const int descriptor =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    return fail("creating");
-  }
-  size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t put =
-        write(descriptor, content.data() + done, content.size() - done);
+  while (!content.empty()) {
+    const ssize_t put = write(descriptor, content.data(), content.size());
     if (put < 0 && errno == EINTR) {
       continue;
     }
     if (put <= 0) {
-      absl::Status status = fail("writing");
-      close(descriptor);
-      return status;
+      return fail("writing");
     }
-    done += static_cast<size_t>(put);
+    content.remove_prefix(static_cast<size_t>(put));
   }
-  if (close(descriptor) != 0) {
-    return fail("closing");
+  // Else the name could outlive a power cut, and the content not.
+  if (to_disk && fsync(descriptor) != 0) {
+    return fail("writing");
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return fail("renaming");
+  return close(descriptor) == 0 ? absl::OkStatus()
+                                : WriteError(path, "closing", errno);
+}
+
+// Where the file itself is, through symbolic links that people made; the path
+// as it is where nothing is there yet.
+std::string FollowLinks(const std::string& path) {
+  char* resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) {
+    return path;
   }
-  return absl::OkStatus();
+  std::string out = resolved;
+  std::free(resolved);
+  return out;
+}
+
+}  // namespace
+
+// A new file beside the old one, renamed into its place: also after a power cut
+// it is one of the two.
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::Span<const char> content) {
+  constexpr mode_t kNewFile = 0644;
+  const std::string target = FollowLinks(path);
+  struct stat old;
+  const bool exists = stat(target.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) {
+    // A pipe or terminal: replacing it would take it from everyone else.
+    const int descriptor = open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    return descriptor < 0 ? WriteError(path, "opening", errno)
+                          : WriteAndClose(descriptor, path, content, false);
+  }
+  const std::string temporary = absl::StrCat(target, ".tmp.", getpid());
+  const mode_t mode = exists ? old.st_mode & 07777 : kNewFile;
+  const int descriptor =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (descriptor < 0) {
+    return WriteError(path, "creating", errno);
+  }
+  if (exists) {
+    fchmod(descriptor, mode);  // what others may not read stays so
+  }
+  absl::Status status = WriteAndClose(descriptor, path, content, true);
+  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) {
+    status = WriteError(path, "renaming", errno);
+  }
+  if (!status.ok()) {
+    unlink(temporary.c_str());
+  }
+  return status;
 }
 
 bool IsDirectory(const std::string& path) {

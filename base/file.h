@@ -47,8 +47,8 @@ class RandomAccessFile {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t bytes_max);
 
-// Writes a new file beside `path` and renames it into place, so that a reader
-// sees the old or the new content whole.
+// Writes anew so that a reader sees the old or the new content whole, with the
+// old mode, through symbolic links; what is no regular file is written to.
 [[nodiscard]] absl::Status WriteFileAtomically(const std::string& path,
                                                absl::Span<const char> content);
 
