@@ -1,6 +1,10 @@
 #include "planner/planner.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,37 +23,66 @@ int64_t SpareNodes(const Cluster& cluster) {
   return spare;
 }
 
+// What the nodes that may be used have for a model, at best.
+struct Room {
+  int64_t nodes = 0;
+  int64_t together = 0;
+  int64_t largest = 0;
+  std::string named;  // how a sentence calls these nodes
+};
+
+Room RoomOf(const StageModel& stages, int64_t spare) {
+  const auto all = static_cast<int64_t>(stages.cluster().nodes.size());
+  std::vector<int64_t> available;
+  for (int64_t node = 0; node < all; ++node) {
+    available.push_back(std::max<int64_t>(0, stages.Available(node)));
+  }
+  std::sort(available.rbegin(), available.rend());
+  available.resize(static_cast<size_t>(std::max<int64_t>(0, all - spare)));
+  Room room;
+  room.nodes = static_cast<int64_t>(available.size());
+  room.together =
+      std::accumulate(available.begin(), available.end(), int64_t{0});
+  room.largest = available.empty() ? 0 : available.front();
+  room.named = spare == 0
+                   ? "all nodes together"
+                   : absl::StrCat("the largest ", room.nodes, " of ", all,
+                                  " nodes (the constraint spare keeps ", spare,
+                                  " unused) together");
+  return room;
+}
+
 // Memory of the whole model and of the whole cluster: the first thing to look
 // at when it does not fit.
-std::string WhyNot(const StageModel& stages) {
+std::string WhyNot(const StageModel& stages, int64_t spare) {
   const int64_t layers = stages.num_layers();
   const int64_t weights = stages.costs().WeightsBytes(0, layers);
-  int64_t available = 0;
-  int64_t largest = 0;
-  for (size_t i = 0; i < stages.cluster().nodes.size(); ++i) {
-    const int64_t node = stages.Available(static_cast<int64_t>(i));
-    available += std::max<int64_t>(0, node);
-    largest = std::max(largest, node);
+  const Room room = RoomOf(stages, spare);
+  if (room.nodes == 0) {
+    return absl::StrCat("does not fit: the constraint spare keeps ", spare,
+                        " nodes unused, the cluster has ",
+                        stages.cluster().nodes.size());
   }
   int64_t widest = 0;
   for (int64_t layer = 0; layer < layers; ++layer) {
     widest = std::max(widest, stages.costs().WeightsBytes(layer, layer + 1) +
                                   stages.ScratchBytes(layer, layer + 1));
   }
-  if (weights > available) {
+  if (weights > room.together) {
     return absl::StrCat("does not fit: the weights are ", HumanSize(weights),
-                        ", all nodes together have ", HumanSize(available),
-                        "; ", HumanSize(weights - available), " are missing");
+                        ", ", room.named, " have ", HumanSize(room.together),
+                        "; ", HumanSize(weights - room.together),
+                        " are missing");
   }
-  if (widest > largest) {
+  if (widest > room.largest) {
     return absl::StrCat("does not fit: one layer with its scratch needs ",
                         HumanSize(widest), ", the largest node has ",
-                        HumanSize(largest));
+                        HumanSize(room.largest));
   }
-  return absl::StrCat(
-      "does not fit: weights of ", HumanSize(weights),
-      " with KV and scratch find no place in nodes of ", HumanSize(available),
-      " together; a shorter --context or fewer sequences need less");
+  return absl::StrCat("does not fit: weights of ", HumanSize(weights),
+                      " with KV and scratch find no place, ", room.named,
+                      " have ", HumanSize(room.together),
+                      "; a shorter --context or fewer sequences need less");
 }
 
 std::string WhyYes(const Plan& plan, const Cluster& cluster) {
@@ -81,10 +114,10 @@ Plan PlanOnce(const model::ModelSpec& spec, const Cluster& cluster,
               const PlanOptions& options) {
   const StageModel stages(spec, cluster, options);
   Plan plan;
-  const std::optional<Placement> placement =
-      PlaceContiguous(stages, SpareNodes(cluster));
+  const int64_t spare = SpareNodes(cluster);
+  const std::optional<Placement> placement = PlaceContiguous(stages, spare);
   if (!placement.has_value()) {
-    plan.verdict = WhyNot(stages);
+    plan.verdict = WhyNot(stages, spare);
     return plan;
   }
   plan.fits = true;

@@ -109,6 +109,34 @@ TEST(PlanNumbers, LeavesUselessNodesOut) {
   EXPECT_EQ(MakePlan(spec, cluster, SmallOptions(64)).route.size(), 1u);
 }
 
+// What the constraints take away is said, with what is left.
+TEST(PlanNumbers, NamesTheNodesThatStayUnused) {
+  const model::ModelSpec spec = PlanningModel({256, 256, 256});
+  Cluster cluster = EqualNodes(3, 100'000'000);
+  Constraint spare;
+  for (const int64_t nodes : {3, 7}) {
+    spare.spare_nodes = nodes;
+    cluster.constraints = {spare};
+    const Plan none = MakePlan(spec, cluster, SmallOptions(64));
+    ASSERT_FALSE(none.fits);
+    EXPECT_EQ(none.verdict, "does not fit: the constraint spare keeps " +
+                                std::to_string(nodes) +
+                                " nodes unused, the cluster has 3");
+  }
+  spare.spare_nodes = 2;
+  cluster.constraints.clear();
+  const Plan roomy =
+      MakePlan(spec, EqualNodes(1, 100'000'000), SmallOptions(64));
+  cluster = EqualNodes(3, roomy.stages[0].resident_bytes - 1);
+  ASSERT_TRUE(MakePlan(spec, cluster, SmallOptions(64)).fits);
+  cluster.constraints = {spare};
+  const Plan tight = MakePlan(spec, cluster, SmallOptions(64));
+  ASSERT_FALSE(tight.fits);
+  EXPECT_THAT(tight.verdict,
+              HasSubstr("the largest 1 of 3 nodes (the constraint spare keeps "
+                        "2 unused) together have "));
+}
+
 // Without bandwidth times are unknown, not invented.
 TEST(PlanNumbers, UnknownStaysUnknown) {
   const model::ModelSpec spec = PlanningModel({128, 128});
