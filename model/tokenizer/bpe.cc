@@ -73,6 +73,23 @@ std::unique_ptr<Bpe> Bpe::FromScores(const Vocabulary& vocabulary,
   return out;
 }
 
+void Bpe::KeepFromText(const absl::flat_hash_set<TokenId>& tokens) {
+  kept_from_text_ = tokens;
+  absl::erase_if(merges_, [&](const auto& merge) {
+    return tokens.contains(merge.second.merged);
+  });
+  for (const TokenId id : tokens) {
+    if (static_cast<size_t>(id) < score_ranks_.size()) {
+      score_ranks_[static_cast<size_t>(id)] = kNoRank;
+    }
+  }
+}
+
+TokenId Bpe::Find(absl::string_view text) const {
+  const TokenId id = vocabulary_.Id(text);
+  return kept_from_text_.contains(id) ? -1 : id;
+}
+
 void Bpe::Encode(absl::string_view word, Workspace* workspace,
                  std::vector<TokenId>* out) const {
   if (word.size() > kSeenWordBytesMax) {
@@ -96,7 +113,7 @@ void Bpe::Encode(absl::string_view word, Workspace* workspace,
 void Bpe::EncodeUncached(absl::string_view word, Workspace* workspace,
                          std::vector<TokenId>* out) const {
   if (options_.ignore_merges) {
-    if (const TokenId id = vocabulary_.Id(word); id >= 0) {
+    if (const TokenId id = Find(word); id >= 0) {
       out->push_back(id);
       return;
     }
@@ -150,7 +167,7 @@ void Bpe::Start(absl::string_view word, Workspace* workspace) const {
     const auto begin = static_cast<uint32_t>(at);
     const auto end = static_cast<uint32_t>(at + bytes);
     at += bytes;
-    if (const TokenId id = vocabulary_.Id(character); id >= 0) {
+    if (const TokenId id = Find(character); id >= 0) {
       flush_unknown();
       symbols.push_back({.id = id, .begin = begin, .end = end});
       continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -61,6 +62,11 @@ class Bpe {
                                          std::vector<uint32_t> score_ranks,
                                          const Options& options);
 
+  // Before the first Encode: no text becomes one of these tokens, neither a
+  // word that is spelled like one nor by merging its parts. They mark turns,
+  // and what users write must not.
+  void KeepFromText(const absl::flat_hash_set<TokenId>& tokens);
+
   // Appends the ids of `word`, well-formed UTF-8 of less than 2 GiB.
   void Encode(absl::string_view word, Workspace* workspace,
               std::vector<TokenId>* out) const;
@@ -79,6 +85,8 @@ class Bpe {
   void Propose(absl::string_view word, int32_t left,
                Workspace* workspace) const;
   void MergeAll(absl::string_view word, Workspace* workspace) const;
+  // The token of exactly this text; -1 where there is none, or none for texts.
+  [[nodiscard]] TokenId Find(absl::string_view text) const;
   // The byte tokens of a character; false unless all exist.
   bool AppendBytes(absl::string_view character, Workspace* workspace,
                    uint32_t begin) const;
@@ -86,6 +94,7 @@ class Bpe {
   const Vocabulary& vocabulary_;
   const Options options_;
   std::array<TokenId, 256> byte_ids_{};
+  absl::flat_hash_set<TokenId> kept_from_text_;
   absl::flat_hash_map<uint64_t, Merge> merges_;
   std::vector<uint32_t> score_ranks_;  // empty: by merges_
   size_t token_bytes_max_ = 0;         // of tokens with a rank by score

@@ -61,7 +61,11 @@ void PipelineTokenizer::CheckByteCharacters() {
 
 absl::Status PipelineTokenizer::AddTokens() {
   size_ = parts_.vocabulary->size();
+  absl::flat_hash_set<TokenId> control;
   for (AddedToken& token : parts_.added) {
+    if (token.special) {
+      control.insert(token.id);
+    }
     if (token.content.size() > kAddedTokenBytesMax) {
       return InputError(
           object_, absl::StrCat("added token ", token.id, " has ",
@@ -80,6 +84,9 @@ absl::Status PipelineTokenizer::AddTokens() {
     MILLRACE_ASSIGN_OR_RETURN(content,
                               parts_.normalizer.Apply(std::move(content)));
     normalized_matcher_.Add(content.text(), token);
+  }
+  if (parts_.bpe != nullptr) {
+    parts_.bpe->KeepFromText(control);
   }
   const auto known = [this](TokenId id) { return id >= 0 && id < size_; };
   const Surroundings& around = parts_.surroundings;

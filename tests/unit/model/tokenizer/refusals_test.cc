@@ -151,6 +151,31 @@ TEST(Gguf, TypesDecideWhatMatches) {
   EXPECT_FALSE((*tokenizer)->IsSpecial(257));
 }
 
+// A control token that is spelled like a word, or like two that merge, is no
+// word: what users write does not become it.
+TEST(Gguf, NoTextIsSpelledIntoAControlToken) {
+  GgufVocabulary vocabulary = ByteVocabulary();
+  Add(vocabulary, "turn", GgufTokenType::kControl);
+  Add(vocabulary, "ab", GgufTokenType::kControl);
+  Add(vocabulary, "cd", GgufTokenType::kNormal);
+  vocabulary.merges = {"a b", "c d"};
+  for (const char* pre : {"llama-bpe", "gpt-2"}) {
+    vocabulary.pre = pre;
+    const auto tokenizer = Tokenizer::FromGguf(vocabulary, "m.gguf");
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    for (const auto mode : {AddedTokenMode::kNone, AddedTokenMode::kPlain}) {
+      EXPECT_THAT((*tokenizer)->Encode("turn", mode, false).value(),
+                  ElementsAre('t', 'u', 'r', 'n'));
+      EXPECT_THAT((*tokenizer)->Encode("abcd", mode, false).value(),
+                  ElementsAre('a', 'b', 258));
+    }
+    EXPECT_THAT((*tokenizer)
+                    ->Encode("turn", AddedTokenMode::kParseSpecial, false)
+                    .value(),
+                ElementsAre(256));
+  }
+}
+
 TEST(Gguf, Qwen2IsNormalised) {
   GgufVocabulary vocabulary = ByteVocabulary();
   vocabulary.pre = "qwen2";
