@@ -140,9 +140,19 @@ absl::Status ReadTemplateFields(const FieldReader& reader,
       return reader.Error("continue_final_message",
                           "cannot be true beside add_generation_prompt true");
     }
-    if (input["messages"].get_array().back().at("role") != "assistant") {
+    const json::object& last =
+        input["messages"].get_array().back().get_object();
+    if (last.at("role") != "assistant") {
       return reader.Error("continue_final_message",
                           "needs an assistant message at the end");
+    }
+    // Where an empty text stands in the prompt cannot be told, and the text
+    // before it, which would be continued instead, is somebody else's.
+    if (absl::StripAsciiWhitespace(TextOf(last.at("content").get_string()))
+            .empty()) {
+      return reader.Error("continue_final_message",
+                          "needs text in the last message: leave that message "
+                          "out and use add_generation_prompt instead");
     }
   }
   input["add_generation_prompt"] =

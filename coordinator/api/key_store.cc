@@ -67,13 +67,13 @@ absl::StatusOr<KeyStore> KeyStore::FromText(absl::string_view text,
                                              " is longer than any key"));
     }
     if (absl::ConsumePrefix(&line, kHashPrefix)) {
-      const std::string bytes = IsHex(line) ? absl::HexStringToBytes(line) : "";
       Digest digest;
-      if (bytes.size() != digest.size()) {
+      if (line.size() != 2 * digest.size() || !IsHex(line)) {
         return InputError(object, absl::StrCat("line ", line_number,
                                                " is no SHA-256 of a key: it "
                                                "needs 64 hex digits"));
       }
+      const std::string bytes = absl::HexStringToBytes(line);
       std::copy(bytes.begin(), bytes.end(), digest.begin());
       store.digests_.push_back(digest);
       continue;

@@ -159,6 +159,25 @@ TEST(ChatRequest, NamesTheMessageThatIsBad) {
   EXPECT_EQ(message(R"({"role":"assistant","content":null})"), "-");
 }
 
+// With nothing to cut behind, the prompt would end in what the user wrote, and
+// the model would go on in the user's name.
+TEST(ChatRequest, ContinuesOnlyAMessageWithText) {
+  const auto continued = [](absl::string_view last) {
+    return ChatParam(absl::StrCat(
+        R"("messages":[{"role":"user","content":"Hi"},)", last,
+        R"(],"continue_final_message":true,"add_generation_prompt":false)"));
+  };
+  EXPECT_EQ(continued(R"({"role":"assistant","content":"So"})"), "-");
+  for (const char* empty :
+       {R"("")", R"(" \n")", "null", R"([{"type":"text","text":""}])"}) {
+    EXPECT_EQ(continued(absl::StrCat(R"({"role":"assistant","content":)", empty,
+                                     "}")),
+              "continue_final_message");
+  }
+  EXPECT_EQ(continued(R"({"role":"user","content":"So"})"),
+            "continue_final_message");
+}
+
 TEST(ChatRequest, MakesSystemOfDeveloperAndTextOfParts) {
   const auto request =
       ReadChatRequest(Parse(R"({"messages":[{"role":"developer","content":"a"},
@@ -256,6 +275,11 @@ TEST(KeyStore, KnowsItsKeysInEitherForm) {
   EXPECT_FALSE(KeyStore::FromText("# none\n", "keys").ok());
   EXPECT_FALSE(KeyStore::FromText("a b\n", "keys").ok());
   EXPECT_FALSE(KeyStore::FromText("sha256:12\n", "keys").ok());
+  // A digit too many, or one cut off, is no key that is nearly right.
+  const std::string digest(64, 'a');
+  EXPECT_TRUE(KeyStore::FromText("sha256:" + digest, "keys").ok());
+  EXPECT_FALSE(KeyStore::FromText("sha256:" + digest + "a", "keys").ok());
+  EXPECT_FALSE(KeyStore::FromText("sha256:" + digest.substr(1), "keys").ok());
 }
 
 }  // namespace
