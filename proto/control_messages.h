@@ -23,8 +23,8 @@ inline constexpr size_t kNameBytesMax = 64;
 struct Register {
   std::string name;
   std::string version;
-  uint32_t wire_version = kWireVersion;
-  int64_t memory_bytes = 0;  // 0: not limited
+  uint32_t wire_version = kWireVersion;  // another: only the name is read
+  int64_t memory_bytes = 0;              // 0: not limited
   transport::Endpoint data_address;
   std::string isa;
   int64_t pid = 0;

@@ -82,8 +82,11 @@ absl::StatusOr<WorkerMessage> Take(const v1::Register& from) {
   FieldCheck check("Register");
   Register to;
   to.name = check.Name("name", from.name());
-  to.version = check.Text("version", from.version(), kShortTextMax);
   to.wire_version = from.wire_version();
+  if (check.status().ok() && to.wire_version != kWireVersion) {
+    return to;
+  }
+  to.version = check.Text("version", from.version(), kShortTextMax);
   to.memory_bytes = check.Size("memory_bytes", from.memory_bytes());
   to.data_address = check.Address("data_address", from.data_address());
   to.isa = check.Text("isa", from.isa(), kShortTextMax);

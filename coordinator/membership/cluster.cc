@@ -237,13 +237,22 @@ void LiveCluster::HandleOnLoop(Event event) {
 }
 
 void LiveCluster::HandleWorkerOnLoop(FromWorker event) {
-  if (auto* info = std::get_if<control::Register>(&event.message)) {
+  auto* info = std::get_if<control::Register>(&event.message);
+  // Of another version nothing but that is known; the core refuses it.
+  if (info != nullptr && info->wire_version == control::kWireVersion) {
     if (absl::Status status = AdmitOnLoop(*info, event.peer_host);
         !status.ok()) {
       MILLRACE_LOG(Warning) << "refused a worker: " << status.message();
       control_->End(event.session, status);
       return;
     }
+  }
+  if (info == nullptr && !core_.members().contains(event.session)) {
+    // It would hold its place for ever; one that was dropped ends as it is.
+    control_->End(event.session,
+                  MakeError(absl::StatusCode::kInvalidArgument,
+                            "control stream", "began without registering"));
+    return;
   }
   core_.OnMessage(clock_.Monotonic(), event.session, event.message);
   ReportOnLoop(event);

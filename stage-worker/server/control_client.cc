@@ -35,8 +35,12 @@ class GrpcControlClient final : public ControlClient {
  public:
   explicit GrpcControlClient(const transport::Endpoint& coordinator)
       : name_(transport::FormatEndpoint(coordinator)),
-        stub_(control::v1::Control::NewStub(MakeChannel(coordinator))),
-        stream_(stub_->Session(&context_)) {}
+        stub_(control::v1::Control::NewStub(MakeChannel(coordinator))) {
+    // Else opening the stream would wait for the connection, up to 20 s where
+    // somebody takes it and says nothing, and nobody could cancel it.
+    context_.set_initial_metadata_corked(true);
+    stream_ = stub_->Session(&context_);
+  }
 
   bool Write(const control::WorkerMessage& message) override {
     return stream_->Write(control::Encode(message));
@@ -66,8 +70,8 @@ class GrpcControlClient final : public ControlClient {
   const std::string name_;
   grpc::ClientContext context_;
   const std::unique_ptr<control::v1::Control::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReaderWriter<
-      control::v1::WorkerMessage, control::v1::CoordinatorMessage>>
+  std::unique_ptr<grpc::ClientReaderWriter<control::v1::WorkerMessage,
+                                           control::v1::CoordinatorMessage>>
       stream_;
 };
 

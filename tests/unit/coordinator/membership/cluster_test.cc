@@ -6,7 +6,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -339,7 +341,8 @@ TEST_F(ClusterTest, StrangersOnTheControlPortAreRefusedByName) {
       grpc::InsecureChannelCredentials());
   auto stub = control::v1::Control::NewStub(channel);
   const auto session =
-      [&](const std::function<void(control::v1::Register&)>& change) {
+      [&](const std::function<void(control::v1::Register&)>& change,
+          std::optional<control::v1::WorkerMessage> other = std::nullopt) {
         grpc::ClientContext context;
         auto stream = stub->Session(&context);
         control::v1::WorkerMessage message;
@@ -348,14 +351,20 @@ TEST_F(ClusterTest, StrangersOnTheControlPortAreRefusedByName) {
         info.set_wire_version(control::kWireVersion);
         info.set_data_address("127.0.0.1:1");
         change(info);
-        stream->Write(message);
+        stream->Write(other.value_or(message));
         control::v1::CoordinatorMessage answer;
         EXPECT_FALSE(stream->Read(&answer));
         return stream->Finish();
       };
-  const grpc::Status old =
-      session([](control::v1::Register& info) { info.set_wire_version(9); });
-  EXPECT_EQ(old.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  // Also one whose other fields this version cannot read.
+  for (const char* address : {"127.0.0.1:1", "", "rdma://[mlx5_0]"}) {
+    const grpc::Status old = session([&](control::v1::Register& info) {
+      info.set_wire_version(9);
+      info.set_data_address(address);
+    });
+    EXPECT_EQ(old.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(old.error_message(), HasSubstr("a: speaks protocol version 9"));
+  }
   const grpc::Status off = session([](control::v1::Register& info) {
     info.set_data_address("192.0.2.1:1");
   });
@@ -368,6 +377,12 @@ TEST_F(ClusterTest, StrangersOnTheControlPortAreRefusedByName) {
   const grpc::Status bad =
       session([](control::v1::Register& info) { info.set_name("a/b"); });
   EXPECT_THAT(bad.error_message(), HasSubstr("name"));
+  // A heartbeat keeps no place for who is not registered.
+  control::v1::WorkerMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+  const grpc::Status nobody = session([](control::v1::Register&) {}, heartbeat);
+  EXPECT_EQ(nobody.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(nobody.error_message(), HasSubstr("without registering"));
 }
 
 TEST(ClusterStart, AddressesOffLoopbackNeedInsecure) {
