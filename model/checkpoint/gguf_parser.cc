@@ -275,9 +275,8 @@ absl::Status GgufParser::ReadDimensions(GgufTensor& tensor) {
   for (uint32_t i = 0; i < dimensions; ++i) {
     MILLRACE_ASSIGN_OR_RETURN(const uint64_t size, cursor_.U64());
     if (size < 1 || size > static_cast<uint64_t>(INT64_MAX)) {
-      return cursor_.Error(absl::StrCat("dimension ", i, " is ",
-                                        static_cast<int64_t>(size),
-                                        ", must be at least 1"));
+      return cursor_.Error(absl::StrCat("dimension ", i, " is ", size,
+                                        ", must be from 1 to ", INT64_MAX));
     }
     tensor.ne.push_back(static_cast<int64_t>(size));
   }

@@ -123,9 +123,8 @@ void WakeEvent::Clear() {
 
 absl::Status SocketError(absl::string_view operation, absl::string_view peer,
                          int error) {
-  const absl::Status status = absl::ErrnoToStatus(error, "");
   return MakeError(absl::StatusCode::kUnavailable, peer,
-                   absl::StrCat(operation, ": ", status.message()));
+                   absl::StrCat(operation, ": ", ErrnoText(error)));
 }
 
 absl::StatusOr<Descriptor> ListenSocket(const Endpoint& endpoint) {
