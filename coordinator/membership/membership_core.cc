@@ -115,7 +115,8 @@ void MembershipCore::OnMessage(absl::Duration now, SessionId session,
   } else if (const auto* failed = std::get_if<control::Failed>(&message)) {
     OnFailed(now, member, *failed);
   } else if (const auto* ended = std::get_if<control::StageEnded>(&message)) {
-    if (ended->epoch == epoch_ && member.seated && !suspicion_.has_value()) {
+    if (EpochUnderWay() && ended->epoch == epoch_ && member.seated &&
+        !suspicion_.has_value()) {
       suspicion_ =
           Suspicion{member.info.name, ended->error, now + kSuspicionDelay};
     }
@@ -417,7 +418,7 @@ void MembershipCore::BringUpIfAssembled(absl::Duration now) {
 void MembershipCore::Break(absl::Duration now, const std::string& worker,
                            const absl::Status& reason) {
   suspicion_.reset();
-  if (phase_ != Phase::kActivating && phase_ != Phase::kReady) {
+  if (!EpochUnderWay()) {
     return;
   }
   if (phase_ == Phase::kReady && now >= ready_since_ + kGoodEpoch) {

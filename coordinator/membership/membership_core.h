@@ -177,6 +177,9 @@ class MembershipCore {
   [[nodiscard]] size_t SeatOf(SessionId session) const;  // kNoSeat
   [[nodiscard]] bool Fits(const Member& member, const StageSeat& seat) const;
   [[nodiscard]] bool AllSeatsLoaded() const;
+  [[nodiscard]] bool EpochUnderWay() const {
+    return phase_ == Phase::kActivating || phase_ == Phase::kReady;
+  }
 
   static constexpr size_t kNoSeat = static_cast<size_t>(-1);
 

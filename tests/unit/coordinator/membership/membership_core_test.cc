@@ -312,6 +312,25 @@ TEST_F(MembershipTest, LostWorkerIsBlamedAndNotItsNeighbour) {
   EXPECT_EQ(downs[0].worker, "a");
 }
 
+// A neighbour's word about an epoch that was taken down already must not end
+// the next one, which is healthy.
+TEST_F(MembershipTest, LateReportOfAnEndedEpochLeavesTheNextAlone) {
+  MakeReady();
+  core_.OnLinksFailed(now_, 1, absl::UnavailableError("link"));
+  EXPECT_EQ(TakeOnly<TakeDown>().size(), 1);
+  Wait(absl::Milliseconds(150), {1, 2});
+  core_.OnMessage(now_, 2,
+                  control::StageEnded{1, absl::UnavailableError("peer ended")});
+  Wait(absl::Milliseconds(50), {1, 2});
+  EXPECT_EQ(core_.epoch(), 2);
+  Activate({1, 2});
+  EXPECT_EQ(core_.phase(), Phase::kReady);
+  Take();
+  Wait(absl::Seconds(1), {1, 2});
+  EXPECT_EQ(core_.phase(), Phase::kReady);
+  EXPECT_THAT(TakeOnly<TakeDown>(), IsEmpty());
+}
+
 TEST_F(MembershipTest, PlanThatFailsIsReportedOnceAndTriedWithOtherWorkers) {
   planner_.needed = 3;
   Join(1, Worker("a"));
