@@ -45,12 +45,9 @@ class ReadmeTest(unittest.TestCase):
         return words
 
     def start(self, line):
-        job = subprocess.Popen(self.words_of(line), cwd=ROOT,
-                               stdout=subprocess.PIPE, text=True)
-        self.addCleanup(job.stdout.close)
-        self.jobs.append(job)
-        if " up " in line or " serve " in line:
-            self.assertIn("ready at", job.stdout.readline())
+        # Nothing waits here for what the README itself does not wait for.
+        self.jobs.append(subprocess.Popen(self.words_of(line), cwd=ROOT,
+                                          stdout=subprocess.DEVNULL))
 
     def run_line(self, line):
         if line.endswith("&"):
