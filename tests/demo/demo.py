@@ -25,10 +25,14 @@ def say(text):
 
 
 def show_plan(millrace, model, options):
+    """Prints the plan; the layers of its stages, as `up` names them."""
     say("the plan for the nodes of deploy/examples/three-nodes.yaml")
     cluster = HERE.parent.parent / "deploy/examples/three-nodes.yaml"
-    subprocess.run([millrace, "plan", model, "--cluster", str(cluster),
-                    *options], check=True)
+    command = [millrace, "plan", model, "--cluster", str(cluster), *options]
+    subprocess.run(command, check=True)
+    plan = json.loads(subprocess.run([*command, "--json"], check=True,
+                                     capture_output=True, text=True).stdout)
+    return [[part["first_layer"], part["last_layer"]] for part in plan["route"]]
 
 
 def start(millrace, model, options, log):
@@ -79,12 +83,15 @@ def metric(text, name):
     return float(found.group(1)) if found else float("nan")
 
 
-def show_cluster(event):
+def show_cluster(event, planned):
     say(f"a coordinator at {event['url']} and {len(event['workers'])} workers")
     for worker in event["workers"]:
         first, last = worker["layers"]
         print(f"  {worker['name']:12} pid {worker['pid']:<8} "
               f"layers {first} to {last}")
+    if [worker["layers"] for worker in event["workers"]] != planned:
+        print(f"  (`up` makes {STAGES} stages for this machine; those nodes "
+              "would be cut as planned above)")
 
 
 def main():
@@ -95,11 +102,11 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=120)
     args = parser.parse_args()
     options = ["--context", "2048", "--concurrency", "4"]
-    show_plan(args.millrace, args.model, options)
+    planned = show_plan(args.millrace, args.model, options)
     log = tempfile.TemporaryFile("w+")
     process, event = start(args.millrace, args.model, options, log)
     try:
-        show_cluster(event)
+        show_cluster(event, planned)
         say(args.question)
         generated, seconds = ask(event["url"], args.question, args.max_tokens)
         with urllib.request.urlopen(event["url"] + "/metrics") as reply:
