@@ -79,12 +79,10 @@ absl::StatusOr<Answer> MakeAnswer(ModelHost& host,
   const absl::Duration start = clock.Monotonic();
   absl::Duration first = absl::ZeroDuration();
   Answer answer;
-  const auto deliver = [&](std::string text) {
-    if (text.empty()) {
-      return;
-    }
-    if (request.on_text) {
-      request.on_text(text);
+  absl::Status delivered;
+  const auto deliver = [&](const std::string& text) {
+    if (request.on_text && !text.empty() && delivered.ok()) {
+      delivered = request.on_text(text);
     }
     answer.text.append(text);
   };
@@ -104,8 +102,9 @@ absl::StatusOr<Answer> MakeAnswer(ModelHost& host,
                 Crc32cCombine(answer.logits_crc, token->logits_crc, row_bytes);
             deliver(session.OnToken(*token).text);
           },
-          [&] { return session.stopped(); }));
+          [&] { return session.stopped() || !delivered.ok(); }));
   deliver(session.OnFinish(reason).text);
+  MILLRACE_RETURN_IF_ERROR(delivered);
   answer.tokens = session.tokens();
   answer.finish_reason = std::string(session.finish_reason());
   answer.prefill = first - start;

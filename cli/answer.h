@@ -28,11 +28,13 @@ struct AnswerRequest {
   SamplingChoice sampling;
   uint64_t seed = 0;
   int64_t max_tokens = 0;
-  // Each piece of text as soon as it is certain. Nullable.
-  std::function<void(const std::string&)> on_text;
+  // Each piece of text as soon as it is certain; an error ends the answer.
+  // Nullable.
+  std::function<absl::Status(const std::string&)> on_text;
 };
 
-// kCancelled after an interrupt. The host's pipeline is running.
+// kCancelled after an interrupt, or the error of on_text. The host's pipeline
+// is running.
 absl::StatusOr<Answer> MakeAnswer(ModelHost& host,
                                   const AnswerRequest& request);
 

@@ -37,6 +37,7 @@ absl::Status AnswerLines(const std::string& path, const LineAnswer& answer,
     absl::StrAppend(&out, WriteJson(*std::move(document)), "\n");
     if (out.size() >= kOutBytes) {
       console.Out(std::exchange(out, {}));
+      MILLRACE_RETURN_IF_ERROR(console.OutStatus());
     }
   }
   console.Out(out);

@@ -56,6 +56,12 @@ class ChatCommand final : public Command {
   // Answers the last message; an interrupted answer is dropped with its
   // question.
   absl::Status AnswerUser(ModelHost& host, Console& console);
+  // The same, with the user's line and what to say where it fails.
+  void Reply(const std::string& line, ModelHost& host, Console& console);
+  // In the file of --session, where one is given.
+  [[nodiscard]] absl::Status KeepSession() const;
+  // Until the input ends, /quit, SIGTERM, or nobody reads the answers.
+  void Converse(ModelHost& host, Console& console);
   void Show(Console& console, const ModelHost& host, const Answer& answer);
 
   std::string model_;
@@ -141,7 +147,10 @@ absl::Status ChatCommand::AnswerUser(ModelHost& host, Console& console) {
   request.seed = sampling_.seed.value_or(
       static_cast<uint64_t>(absl::GetCurrentTimeNanos()));
   if (!console.json()) {
-    request.on_text = [&](const std::string& text) { console.Out(text); };
+    request.on_text = [&](const std::string& text) {
+      console.Out(text);
+      return console.OutStatus();
+    };
   }
   MILLRACE_ASSIGN_OR_RETURN(const Answer answer, MakeAnswer(host, request));
   Show(console, host, answer);
@@ -161,6 +170,8 @@ absl::Status ChatCommand::Prepare(ModelHost& host, Console& console) {
   if (!session_.empty() && FileExists(session_)) {
     MILLRACE_ASSIGN_OR_RETURN(messages_, ReadSession(session_));
   }
+  // A place that cannot be written shows now, not after an hour of talking.
+  MILLRACE_RETURN_IF_ERROR(KeepSession());
   MILLRACE_RETURN_IF_ERROR(StartPipeline(
       host, std::max<int64_t>(1, host.compute.concurrency), nullptr, console));
   console.Note("Type a message, /help for commands, Ctrl-D to end.");
@@ -173,38 +184,61 @@ absl::Status ChatCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(ModelHost host,
                             OpenModel(model_, std::move(compute)));
   MILLRACE_RETURN_IF_ERROR(Prepare(host, console));
+  Converse(host, console);
+  MILLRACE_RETURN_IF_ERROR(KeepSession());
+  return Interrupts() > 0 ? absl::CancelledError("interrupted")
+                          : absl::OkStatus();
+}
+
+void ChatCommand::Converse(ModelHost& host, Console& console) {
   LineReader lines;
-  while (!TerminationRequested()) {
+  while (console.OutStatus().ok()) {
     ForgetInterrupts();
     const std::optional<std::string> line = lines.Read("> ");
     if (!line.has_value() || TerminationRequested()) {
       break;
     }
+    // One that only dropped what was being typed is not for the answer.
+    ForgetInterrupts();
     if (absl::StripAsciiWhitespace(*line).empty()) {
       continue;
     }
-    if (line->front() == '/') {
-      const absl::StatusOr<Next> next = Obey(*line, console);
-      if (!next.ok()) {
-        console.Error(next.status());
-      } else if (*next == Next::kEnd) {
-        break;
-      }
-      continue;
+    if (line->front() != '/') {
+      Reply(*line, host, console);
+    } else if (const absl::StatusOr<Next> next = Obey(*line, console);
+               !next.ok()) {
+      console.Error(next.status());
+    } else if (*next == Next::kEnd) {
+      break;
     }
-    messages_.push_back({"user", *line});
-    const absl::Status status = AnswerUser(host, console);
-    if (!status.ok()) {
-      messages_.pop_back();
-      if (absl::IsCancelled(status)) {
-        console.Note("\nstopped");
-      } else {
-        console.Error(status);
-      }
+    if (TerminationRequested()) {
+      break;
     }
   }
+}
+
+absl::Status ChatCommand::KeepSession() const {
   return session_.empty() ? absl::OkStatus()
                           : WriteSession(session_, messages_);
+}
+
+void ChatCommand::Reply(const std::string& line, ModelHost& host,
+                        Console& console) {
+  messages_.push_back({"user", line});
+  const absl::Status status = AnswerUser(host, console);
+  if (status.ok()) {
+    // After each answer: a terminal that is closed ends the program at once.
+    if (const absl::Status kept = KeepSession(); !kept.ok()) {
+      console.Error(kept);
+    }
+    return;
+  }
+  messages_.pop_back();
+  if (absl::IsCancelled(status)) {
+    console.Note("\nstopped");
+  } else if (console.OutStatus().ok()) {
+    console.Error(status);
+  }
 }
 
 }  // namespace

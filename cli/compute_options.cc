@@ -5,12 +5,11 @@
 #include <thread>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
+#include "cli/number_list.h"
 #include "kernels/kernel_table.h"
 
 namespace millrace::cli {
@@ -58,17 +57,17 @@ absl::Status NotYet(absl::string_view option, absl::string_view value) {
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseCuts(const std::string& text) {
-  std::vector<int64_t> cuts;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    int64_t cut = 0;
-    if (!absl::SimpleAtoi(part, &cut) || cut < 1 ||
-        (!cuts.empty() && cut <= cuts.back())) {
-      return UsageError(
-          "--cuts",
-          absl::StrCat("'", Printable(text), "' is no rising list of layers"),
-          "give the layers where new stages begin, as 10,20");
-    }
-    cuts.push_back(cut);
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> cuts,
+                            ParseNumberList(text, "--cuts", "layer"));
+  bool rising = !cuts.empty();
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    rising = rising && cuts[i] > (i == 0 ? 0 : cuts[i - 1]);
+  }
+  if (!rising) {
+    return UsageError(
+        "--cuts",
+        absl::StrCat("'", Printable(text), "' is no rising list of layers"),
+        "give the layers where new stages begin, as 10,20");
   }
   return cuts;
 }
@@ -226,6 +225,18 @@ absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
   return options;
 }
 
+absl::Status CheckContext(absl::string_view option, int64_t context,
+                          const model::ModelSpec& spec) {
+  if (context <= spec.context_length) {
+    return absl::OkStatus();
+  }
+  return UsageError(
+      option,
+      absl::StrCat(context, " is more than the ", spec.context_length,
+                   " that the model was made for"),
+      absl::StrCat("give at most ", spec.context_length));
+}
+
 absl::Status FitToModel(const model::ModelSpec& spec, ComputeOptions& options) {
   const auto layers = static_cast<int64_t>(spec.layers.size());
   if (options.stages > layers) {
@@ -243,14 +254,7 @@ absl::Status FitToModel(const model::ModelSpec& spec, ComputeOptions& options) {
   if (options.context == 0) {
     options.context = spec.context_length;
   }
-  if (options.context > spec.context_length) {
-    return UsageError(
-        "--context",
-        absl::StrCat(options.context, " is more than the ", spec.context_length,
-                     " that the model was made for"),
-        absl::StrCat("give at most ", spec.context_length));
-  }
-  return absl::OkStatus();
+  return CheckContext("--context", options.context, spec);
 }
 
 void SamplingFlags::Define(CLI::App& app) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "kernels/compute_mode.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/spec/model_spec.h"
@@ -53,6 +54,12 @@ struct ComputeOptions {
 // TCP.
 absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
                                         bool several_processes);
+
+// UsageError where `context` is longer than the model was made for: behind its
+// length rotations are extrapolated, and the answer would be noise.
+[[nodiscard]] absl::Status CheckContext(absl::string_view option,
+                                        int64_t context,
+                                        const model::ModelSpec& spec);
 
 // Checks against the model and fills in what depends on it: cuts inside the
 // layers, context at most the model's.

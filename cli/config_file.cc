@@ -73,12 +73,9 @@ absl::Status AddConfiguredOptions(std::vector<std::string>& arguments) {
     if (border || !ours || IsGiven(typed, option)) {
       continue;
     }
+    // A flag takes =true and =false as well; a text may be one of these words.
     for (const std::string& value : item.inputs) {
-      if (value == "true") {
-        arguments.push_back(option);
-      } else if (value != "false") {
-        arguments.push_back(absl::StrCat(option, "=", value));
-      }
+      arguments.push_back(absl::StrCat(option, "=", value));
     }
   }
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "cli/console.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,17 +15,21 @@
 namespace millrace::cli {
 namespace {
 
-void WriteAll(int descriptor, absl::string_view bytes) {
+// 0, or the errno of the write that failed.
+int WriteAll(int descriptor, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = write(descriptor, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) {
-      continue;
+    if (put >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(put));
+    } else if (errno == EAGAIN) {
+      // Somebody who shares the pipe has made it non-blocking.
+      pollfd room = {descriptor, POLLOUT, 0};
+      poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
     }
-    if (put <= 0) {
-      return;  // the reader has gone; the exit code tells
-    }
-    bytes.remove_prefix(static_cast<size_t>(put));
   }
+  return 0;
 }
 
 }  // namespace
@@ -35,11 +40,33 @@ Console::Console(bool json)
       err_is_terminal_(isatty(STDERR_FILENO) != 0),
       color_(err_is_terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
-void Console::Out(absl::string_view bytes) { WriteAll(STDOUT_FILENO, bytes); }
+void Console::Out(absl::string_view bytes) {
+  if (out_errno_ == 0) {
+    out_errno_ = WriteAll(STDOUT_FILENO, bytes);
+  }
+}
 
 void Console::OutJson(const Json& document) {
   answered_ = true;
   Out(absl::StrCat(WriteJson(document), "\n"));
+}
+
+void Console::Announce(absl::string_view bytes) {
+  WriteAll(STDOUT_FILENO, bytes);
+}
+
+void Console::AnnounceJson(const Json& document) {
+  Announce(absl::StrCat(WriteJson(document), "\n"));
+}
+
+absl::Status Console::OutStatus() const {
+  if (out_errno_ == 0) {
+    return absl::OkStatus();
+  }
+  return MakeError(out_errno_ == EPIPE ? absl::StatusCode::kAborted
+                                       : absl::StatusCode::kUnavailable,
+                   "stdout",
+                   absl::StrCat("cannot be written: ", ErrnoText(out_errno_)));
 }
 
 void Console::Note(absl::string_view line) {

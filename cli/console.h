@@ -22,10 +22,17 @@ class Console {
   [[nodiscard]] bool err_is_terminal() const { return err_is_terminal_; }
   [[nodiscard]] bool color() const { return color_; }
 
-  // Result bytes to stdout, as they are, unbuffered.
+  // Result bytes to stdout, as they are, unbuffered. Once they could not be
+  // written the rest is dropped and OutStatus says why.
   void Out(absl::string_view bytes);
   // One JSON document and a line feed to stdout.
   void OutJson(const Json& document);
+  // What a server says while it runs. Whoever started it may read on or not.
+  void Announce(absl::string_view bytes);
+  void AnnounceJson(const Json& document);
+  // OK while all of the result is out. Where its reader has gone, as `head`
+  // does once it has enough, the error is kAborted; a full disk is another one.
+  [[nodiscard]] absl::Status OutStatus() const;
   // One line to stderr, for people.
   void Note(absl::string_view line);
   // Replaces the progress line on a terminal; elsewhere a line at most every
@@ -43,6 +50,7 @@ class Console {
   const bool err_is_terminal_;
   const bool color_;
   bool answered_ = false;  // a JSON document has been written
+  int out_errno_ = 0;      // of the first write to stdout that failed
 };
 
 // {"code", "message", "object", "hint"} of an error.

@@ -1,7 +1,9 @@
 // millrace inspect: what is in a checkpoint, and whether it is whole.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
@@ -15,44 +17,16 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_report.h"
-#include "model/chat/chat_template.h"
+#include "cli/text_report.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/spec_from_config.h"
 #include "model/checkpoint/weights_check.h"
 #include "model/spec/model_costs.h"
-#include "model/tokenizer/gguf_vocabulary.h"
-#include "model/tokenizer/open.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace json = boost::json;
-
-Json TokenizerJson(const model::Checkpoint& checkpoint) {
-  json::object out;
-  if (const std::string* path = checkpoint.tokenizer_json_path()) {
-    out["kind"] = "tokenizer.json";
-    out["file"] = *path;
-    return out;
-  }
-  if (const model::GgufVocabulary* vocabulary = checkpoint.gguf_vocabulary()) {
-    out["kind"] = absl::StrCat("gguf ", Printable(vocabulary->model));
-    out["pattern"] = Printable(vocabulary->pre);
-    out["tokens"] = static_cast<int64_t>(vocabulary->tokens.size());
-    return out;
-  }
-  return nullptr;
-}
-
-Json TemplateJson(const model::Checkpoint& checkpoint) {
-  const std::string* source = checkpoint.chat_template();
-  if (source == nullptr) {
-    return nullptr;
-  }
-  json::object out;
-  out["bytes"] = static_cast<int64_t>(source->size());
-  return out;
-}
 
 class InspectCommand final : public Command {
  public:
@@ -85,21 +59,32 @@ class InspectCommand final : public Command {
       files.emplace_back(file);
     }
     report["files"] = std::move(files);
-    report["tokenizer"] = TokenizerJson(*checkpoint);
-    report["chat_template"] = TemplateJson(*checkpoint);
+    TextReport text = ReportText(*checkpoint, path_);
+    report["tokenizer"] = std::move(text.tokenizer);
+    report["chat_template"] = std::move(text.chat_template);
     if (tensors_) {
       report["tensors"] = TensorReport(checkpoint->spec(), checkpoint->files());
     }
     if (verify_) {
-      MILLRACE_RETURN_IF_ERROR(Verify(*checkpoint, console, report));
+      MILLRACE_RETURN_IF_ERROR(
+          Verify(*checkpoint, text.damage, console, report));
     }
     Show(report, console);
+    if (!verify_ && !text.damage.empty()) {
+      return AnswerIsNo(
+          Printable(path_, 512),
+          absl::StrCat("its ", text.damage.front().part,
+                       " cannot be used: ", text.damage.front().why),
+          "copy or download the files again");
+    }
     if (verify_ && !report["ok"].get_bool()) {
+      const size_t places = report["damage"].get_array().size();
       const json::object& first = report["damage"].get_array()[0].get_object();
       return AnswerIsNo(
           Printable(path_, 512),
-          absl::StrCat("is damaged in ", report["damage"].get_array().size(),
-                       " places, first ",
+          absl::StrCat("is damaged in ",
+                       places == 1 ? "one place, "
+                                   : absl::StrCat(places, " places, first "),
                        std::string(first.at("file").get_string()), ": ",
                        first.at("tensor").is_string()
                            ? std::string(first.at("tensor").get_string())
@@ -135,8 +120,9 @@ class InspectCommand final : public Command {
   }
 
   // Adds `checks`, `ok` and `damage`.
-  absl::Status Verify(const model::Checkpoint& checkpoint, Console& console,
-                      json::object& report) const;
+  static absl::Status Verify(const model::Checkpoint& checkpoint,
+                             const std::vector<TextDamage>& text,
+                             Console& console, json::object& report);
 
   std::string path_;
   bool tensors_ = false;
@@ -160,14 +146,6 @@ class Verification {
     entry["why"] = why;
     damage_.push_back(std::move(entry));
   }
-  // A check of one file as a whole.
-  void AddFile(const std::string& check, const std::string& file,
-               const absl::Status& status) {
-    Add(check, status.ok());
-    if (!status.ok()) {
-      Damage(file, "", std::string(status.message()));
-    }
-  }
   void Finish(json::object& report) {
     report["ok"] = damage_.empty();
     report["checks"] = std::move(checks_);
@@ -180,8 +158,8 @@ class Verification {
 };
 
 absl::Status InspectCommand::Verify(const model::Checkpoint& checkpoint,
-                                    Console& console,
-                                    json::object& report) const {
+                                    const std::vector<TextDamage>& text,
+                                    Console& console, json::object& report) {
   Verification out;
   out.Add("headers, shapes and places of all tensors", true);
   const int64_t total = model::CostsOf(checkpoint.spec()).stored_bytes;
@@ -199,16 +177,19 @@ absl::Status InspectCommand::Verify(const model::Checkpoint& checkpoint,
   for (const model::WeightDamage& damage : weights.damage) {
     out.Damage(damage.file, damage.tensor, damage.why);
   }
-  const std::string* tokenizer_path = checkpoint.tokenizer_json_path();
-  if (tokenizer_path != nullptr || checkpoint.gguf_vocabulary() != nullptr) {
-    out.AddFile(
-        "tokenizer",
-        tokenizer_path != nullptr ? *tokenizer_path : checkpoint.files()[0],
-        model::TokenizerOf(checkpoint).status());
-  }
-  if (const std::string* source = checkpoint.chat_template()) {
-    out.AddFile("chat template", path_,
-                model::ChatTemplate::Compile(*source, path_).status());
+  for (const char* part : {"tokenizer", "chat template"}) {
+    const auto damage = std::find_if(
+        text.begin(), text.end(),
+        [&](const TextDamage& found) { return found.part == part; });
+    const bool has = part == absl::string_view("tokenizer")
+                         ? !report["tokenizer"].is_null()
+                         : !report["chat_template"].is_null();
+    if (has) {
+      out.Add(part, damage == text.end());
+    }
+    if (damage != text.end()) {
+      out.Damage(damage->file, "", damage->why);
+    }
   }
   out.Finish(report);
   return absl::OkStatus();

@@ -39,6 +39,31 @@ void EmptyPipe() {
 
 }  // namespace
 
+void HoldStandardStreams(char** argv) {
+  bool any_closed = false;
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // What exec passed on has no FD_CLOEXEC: a library, which may open an event
+    // descriptor before main, has taken the place of one that was closed.
+    const int flags = fcntl(descriptor, F_GETFD);
+    if (flags != -1 && (flags & FD_CLOEXEC) == 0) {
+      continue;
+    }
+    any_closed = true;
+    // The wrong way round: reading what was closed fails, and so does writing.
+    const int null =
+        open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (null != descriptor) {
+      dup2(null, descriptor);
+      close(null);
+    }
+  }
+  if (any_closed) {
+    // Once more, with nothing of libraries in the way. Where that cannot be
+    // done they lose what they opened, which is an error of theirs by name.
+    execv("/proc/self/exe", argv);
+  }
+}
+
 void CatchInterrupts() {
   MILLRACE_CHECK(pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) == 0);
   struct sigaction action = {};
@@ -60,18 +85,33 @@ bool TerminationRequested() {
 void ForgetInterrupts() {
   EmptyPipe();
   interrupts.store(0, std::memory_order_relaxed);
+  if (TerminationRequested()) {
+    interrupts.store(1, std::memory_order_relaxed);  // that one stays
+  }
 }
 
 bool AwaitInterrupt(absl::Duration timeout) {
-  if (Interrupts() > 0) {
-    return true;
-  }
-  pollfd descriptor = {wake_pipe[0], POLLIN, 0};
-  const int64_t milliseconds = absl::ToInt64Milliseconds(timeout);
-  poll(&descriptor, 1,
-       timeout == absl::InfiniteDuration() ? -1
-                                           : static_cast<int>(milliseconds));
+  const bool forever = timeout == absl::InfiniteDuration();
+  const int milliseconds =
+      forever ? -1 : static_cast<int>(absl::ToInt64Milliseconds(timeout));
+  do {
+    if (Interrupts() > 0) {
+      return true;
+    }
+    pollfd descriptor = {wake_pipe[0], POLLIN, 0};
+    poll(&descriptor, 1, milliseconds);
+  } while (forever);
   return Interrupts() > 0;
+}
+
+bool AwaitInput(int descriptor) {
+  while (Interrupts() == 0) {
+    pollfd descriptors[] = {{descriptor, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
+    if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool AwaitInterruptAfter(int seen, absl::Duration timeout) {

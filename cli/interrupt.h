@@ -4,6 +4,11 @@
 
 namespace millrace::cli {
 
+// Opens what the caller has closed of standard input, output and error, so that
+// no file or socket takes their place and gets our output. Using them stays an
+// error. First thing in main; the program may begin anew in it, with `argv`.
+void HoldStandardStreams(char** argv);
+
 // SIGINT and SIGTERM as something to ask or wait for. Made once, in main,
 // before any other thread. Any thread may ask.
 void CatchInterrupts();
@@ -14,11 +19,16 @@ void CatchInterrupts();
 // Whether SIGTERM has come: the program is to end, whatever it does.
 [[nodiscard]] bool TerminationRequested();
 
-// Forgets the interrupts so far: `chat` stops the answer, not the program.
+// Forgets the interrupts so far, but for SIGTERM: `chat` stops the answer, not
+// the program.
 void ForgetInterrupts();
 
 // Waits until an interrupt comes; false when `timeout` passed first.
 bool AwaitInterrupt(absl::Duration timeout);
+
+// Waits until `descriptor` can be read or is at its end; false when an
+// interrupt came first, or was there already.
+[[nodiscard]] bool AwaitInput(int descriptor);
 
 // Waits until there are more interrupts than the `seen` that the caller knows
 // of; false when `timeout`, which is finite, passed first. One thread at a

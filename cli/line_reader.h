@@ -11,11 +11,16 @@ class LineReader {
  public:
   LineReader();
   // The next line without its end; nothing at the end of input. An interrupt on
-  // a terminal drops the line and gives an empty one.
+  // a terminal drops the line and gives an empty one; elsewhere, where nobody
+  // could type another, it is the end.
   std::optional<std::string> Read(const std::string& prompt);
 
  private:
+  std::optional<std::string> ReadPlain();
+
   const bool terminal_;
+  std::string ahead_;  // read, not yet given; plain reading only
+  bool ended_ = false;
 };
 
 }  // namespace millrace::cli

@@ -73,6 +73,7 @@ absl::Status LocalPipeline::Load(const model::Checkpoint& checkpoint,
     stage.config = config_.stages[i];
     stage.kernels = &kernels_;
     stage.tap = options.tap;
+    stage.cancelled = options.cancelled;
     if (options.progress) {
       stage.progress = [&, i](const worker::LoadProgress& progress) {
         // Scaled to bytes in memory, which is what the total counts.

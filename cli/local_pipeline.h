@@ -25,6 +25,8 @@ class LocalPipeline {
     worker::StageTap* tap = nullptr;
     // Loading: bytes done and in all, of all stages; any thread.
     std::function<void(const worker::LoadProgress&)> progress;
+    // Asked while loading, by any thread; true ends it with kCancelled.
+    std::function<bool()> cancelled;
   };
   // Loads and connects everything. AnswerIsNo when --memory is not enough.
   static absl::StatusOr<std::unique_ptr<LocalPipeline>> Start(

@@ -15,6 +15,7 @@
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
+#include "cli/option_checks.h"
 #include "cli/version.h"
 
 namespace millrace::cli {
@@ -58,6 +59,7 @@ void AddCommand(CLI::App& program, Entry& entry, SharedFlags& shared) {
   entry.app->add_option("--config", shared.config,
                         "Read options from this file; the command line wins");
   AddEnvironmentNames(*entry.app);
+  CheckOptionValues(*entry.app);
 }
 
 using Arguments = std::vector<std::string>;
@@ -68,7 +70,9 @@ bool Contains(const Arguments& arguments, absl::string_view word) {
 
 // The error in both forms, by what was typed: nothing is parsed yet.
 int ReportUsage(const Arguments& arguments, const absl::Status& status) {
-  Console(Contains(arguments, "--json")).Error(status);
+  const bool json =
+      Contains(arguments, "--json") || Contains(arguments, "--json=true");
+  Console(json).Error(status);
   return ExitCodeOf(status);
 }
 
@@ -87,6 +91,11 @@ int Parse(CLI::App& program, const Arguments& arguments) {
   } catch (const CLI::ParseError& error) {
     const std::string command =
         arguments.empty() ? "" : Printable(arguments[0]);
+    if (program.get_subcommands().empty() && !command.empty() &&
+        command[0] != '-') {
+      return ReportUsage(arguments, UsageError(command, "is no command",
+                                               "see `millrace --help`"));
+    }
     return ReportUsage(
         arguments,
         UsageError(command.empty() ? "millrace" : command, error.what(),
@@ -98,19 +107,25 @@ int Parse(CLI::App& program, const Arguments& arguments) {
 
 int RunCommand(Command& command, bool json) {
   Console console(json);
-  const absl::Status status = command.Run(console);
+  absl::Status status = command.Run(console);
   console.Progress("");
+  const absl::Status written = console.OutStatus();
+  status.Update(written);
   if (status.ok()) {
     return 0;
   }
   if (status.code() == absl::StatusCode::kCancelled && Interrupts() > 0) {
     return kExitInterrupted;
   }
-  console.Error(status);
+  // Nobody reads on: not worth a word, as in other programs.
+  if (status != written || !absl::IsAborted(written)) {
+    console.Error(status);
+  }
   return ExitCodeOf(status);
 }
 
 int Main(int argc, char** argv) {
+  HoldStandardStreams(argv);
   CatchInterrupts();
   SetFloatEnvironment();
   CLI::App program(

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
+#include "cli/interrupt.h"
 #include "model/tokenizer/open.h"
 
 namespace millrace::cli {
@@ -40,6 +41,7 @@ absl::Status StartPipeline(ModelHost& host, int64_t sequences,
   options.compute = host.compute;
   options.sequences = sequences;
   options.tap = tap;
+  options.cancelled = [] { return Interrupts() > 0; };
   std::atomic<int64_t> shown_percent{-1};
   options.progress = [&](const worker::LoadProgress& progress) {
     const int64_t percent =

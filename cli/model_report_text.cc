@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -76,6 +77,27 @@ void AppendTensors(const json::array& tensors, std::string& out) {
   }
 }
 
+// "gguf gpt2, smollm, 49152 tokens" and "368 bytes".
+std::string TextPart(const Json& value) {
+  if (value.is_null()) {
+    return "none";
+  }
+  const json::object& part = value.get_object();
+  std::string out;
+  for (const auto& [key, unit] :
+       {std::pair("kind", ""), std::pair("pattern", ""),
+        std::pair("tokens", " tokens"), std::pair("bytes", " bytes")}) {
+    const Json* field = part.if_contains(key);
+    if (field != nullptr && !field->is_null()) {
+      absl::StrAppend(&out, out.empty() ? "" : ", ", Text(*field), unit);
+    }
+  }
+  if (!part.at("error").is_null()) {
+    absl::StrAppend(&out, "; damaged: ", Text(part.at("error")));
+  }
+  return out;
+}
+
 void AppendVerification(const json::object& report, std::string& out) {
   for (const Json& value : report.at("checks").get_array()) {
     const json::object& check = value.get_object();
@@ -116,15 +138,11 @@ std::string ModelReportText(const json::object& report) {
   Line(out, "in memory", Size(report.at("weights_bytes")));
   Line(out, "KV cache",
        absl::StrCat(Size(report.at("kv_bytes_per_token")), " a token in f16"));
-  for (const char* key : {"tokenizer", "chat_template", "stop_tokens"}) {
-    if (const Json* value = report.if_contains(key)) {
-      const Json* kind = value->is_object()
-                             ? value->get_object().if_contains("kind")
-                             : nullptr;
-      Line(out, key,
-           value->is_null() ? "none" : Text(kind != nullptr ? *kind : *value));
-    }
+  if (const Json* tokenizer = report.if_contains("tokenizer")) {
+    Line(out, "tokenizer", TextPart(*tokenizer));
+    Line(out, "template", TextPart(report.at("chat_template")));
   }
+  Line(out, "stop tokens", Text(report.at("stop_tokens")));
   Line(out, "embedding", Size(report.at("embedding").at("weights_bytes")));
   AppendLayers(report.at("layer_details").get_array(), out);
   Line(out, "head",

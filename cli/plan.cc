@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
+#include "cli/number_list.h"
 #include "cli/pipeline_config.h"
 #include "cli/plan_table.h"
 #include "model/checkpoint/checkpoint.h"
@@ -44,6 +43,9 @@ class PlanCommand final : public Command {
 
  private:
   absl::Status CheckFlags() const;
+  // The lengths to plan for, within the model's own.
+  absl::StatusOr<std::vector<int64_t>> Contexts(
+      const model::ModelSpec& spec) const;
   absl::StatusOr<planner::PlanOptions> MakeOptions(
       const model::ModelSpec& spec) const;
 
@@ -129,6 +131,28 @@ absl::Status CheckLength(absl::string_view option,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<int64_t>> PlanCommand::Contexts(
+    const model::ModelSpec& spec) const {
+  MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> contexts,
+                            ParseNumberList(contexts_, "--context", "length"));
+  absl::string_view option = "--context";
+  if (contexts.empty() && prompt_len_.has_value() && output_len_.has_value()) {
+    option = "--prompt-len and --output-len";
+    contexts.push_back(*prompt_len_ + *output_len_);
+  } else if (contexts.empty()) {
+    contexts.push_back(std::min(kContextDefault, spec.context_length));
+  }
+  for (const int64_t context : contexts) {
+    if (context < 1) {
+      return UsageError(
+          option, absl::StrCat(context, " is out of range"),
+          absl::StrCat("give numbers from 1 to ", spec.context_length));
+    }
+    MILLRACE_RETURN_IF_ERROR(CheckContext(option, context, spec));
+  }
+  return contexts;
+}
+
 absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
     const model::ModelSpec& spec) const {
   MILLRACE_RETURN_IF_ERROR(CheckLength("--prompt-len", prompt_len_));
@@ -136,24 +160,7 @@ absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
   MILLRACE_RETURN_IF_ERROR(CheckLength("--chunk", chunk_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--concurrency", concurrency_));
   planner::PlanOptions options;
-  options.contexts.clear();
-  for (const absl::string_view part :
-       absl::StrSplit(contexts_, ',', absl::SkipEmpty())) {
-    int64_t context = 0;
-    if (!absl::SimpleAtoi(part, &context) || context < 1 ||
-        context > kLengthMax) {
-      return UsageError("--context",
-                        absl::StrCat("'", Printable(part), "' is no length"),
-                        "give numbers as 4096,32768");
-    }
-    options.contexts.push_back(context);
-  }
-  if (options.contexts.empty()) {
-    const bool lengths = prompt_len_.has_value() && output_len_.has_value();
-    options.contexts.push_back(
-        lengths ? *prompt_len_ + *output_len_
-                : std::min(kContextDefault, spec.context_length));
-  }
+  MILLRACE_ASSIGN_OR_RETURN(options.contexts, Contexts(spec));
   options.concurrency = concurrency_;
   options.prompt_len = prompt_len_;
   options.chunk = chunk_;

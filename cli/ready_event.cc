@@ -11,11 +11,11 @@ namespace millrace::cli {
 void ReportReady(Console& console, const std::string& url,
                  const std::vector<ReadyWorker>& workers) {
   if (!console.json()) {
-    console.Out(absl::StrCat("ready at ", url, "\n"));
+    console.Announce(absl::StrCat("ready at ", url, "\n"));
     for (const ReadyWorker& worker : workers) {
-      console.Out(absl::StrCat("  ", worker.name, " pid ", worker.pid,
-                               " layers ", worker.first_layer, " to ",
-                               worker.last_layer, "\n"));
+      console.Announce(absl::StrCat("  ", worker.name, " pid ", worker.pid,
+                                    " layers ", worker.first_layer, " to ",
+                                    worker.last_layer, "\n"));
     }
     return;
   }
@@ -32,7 +32,7 @@ void ReportReady(Console& console, const std::string& url,
     }
     event["workers"] = list;
   }
-  console.OutJson(event);
+  console.AnnounceJson(event);
 }
 
 }  // namespace millrace::cli

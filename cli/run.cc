@@ -163,7 +163,10 @@ absl::Status RunCommand::Run(Console& console) {
   MILLRACE_RETURN_IF_ERROR(StartPipeline(
       host, std::max<int64_t>(1, host.compute.concurrency), nullptr, console));
   if (!console.json()) {
-    request.on_text = [&](const std::string& text) { console.Out(text); };
+    request.on_text = [&](const std::string& text) {
+      console.Out(text);
+      return console.OutStatus();
+    };
   }
   MILLRACE_ASSIGN_OR_RETURN(const Answer answer, MakeAnswer(host, request));
   Report(console, host, request.prompt, answer);

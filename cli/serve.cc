@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
+#include "cli/deferred_engine.h"
 #include "cli/model_host.h"
 #include "cli/ready_event.h"
 #include "cli/server_options.h"
@@ -47,11 +48,15 @@ absl::Status ServeCommand::Run(Console& console) {
       Validate(sampling_, host.checkpoint->generation_defaults()));
   MILLRACE_ASSIGN_OR_RETURN(const int64_t sequences,
                             ServerSequences(host, true));
-  MILLRACE_RETURN_IF_ERROR(StartPipeline(host, sequences, nullptr, console));
+  // The listener first: a port in use or a key file that cannot be read must
+  // not cost the loading of a model.
+  DeferredEngine engine;
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<coordinator::ApiServer> server,
       StartApi(server_, ServedModelOf(host, sampling, server_, model_),
-               host.pipeline->engine()));
+               engine));
+  MILLRACE_RETURN_IF_ERROR(StartPipeline(host, sequences, nullptr, console));
+  engine.Set(host.pipeline->engine());
   ReportReady(console, server->url(), {});
   ServeUntilInterrupted(*server, console);
   return absl::OkStatus();

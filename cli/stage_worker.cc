@@ -109,7 +109,7 @@ void Report(Console& console, const worker::WorkerEvent& event) {
   if (!event.reason.ok()) {
     out["error"] = ErrorJson(event.reason);
   }
-  console.OutJson(out);
+  console.AnnounceJson(out);
 }
 
 std::string HostName() {

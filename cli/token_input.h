@@ -9,13 +9,13 @@
 
 namespace millrace::cli {
 
-// "1,2,3" or ids between white space. UsageError or InputError naming `object`
+// A list of at least one id, see ParseNumberList. UsageError naming `object`
 // for anything else, and for ids outside [0, vocab_size).
 absl::StatusOr<std::vector<int32_t>> ParseTokenIds(absl::string_view text,
                                                    absl::string_view object,
                                                    int64_t vocab_size);
 
-// All of standard input, at most `bytes_max`.
+// All of standard input, at most `bytes_max`. kCancelled after an interrupt.
 absl::StatusOr<std::string> ReadStdin(int64_t bytes_max);
 
 // Longest text that a command takes from a file or standard input.

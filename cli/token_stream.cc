@@ -41,7 +41,6 @@ absl::StatusOr<coordinator::FinishReason> RunRequest(
     coordinator::Engine& engine, coordinator::GenerateRequest request,
     const std::function<void(const TokenStream::Event&)>& on_event,
     const std::function<bool()>& should_stop) {
-  const int interrupts_before = Interrupts();
   const auto stream = std::make_shared<TokenStream>();
   MILLRACE_ASSIGN_OR_RETURN(const coordinator::RequestId id,
                             engine.Submit(std::move(request), stream));
@@ -49,7 +48,7 @@ absl::StatusOr<coordinator::FinishReason> RunRequest(
   bool stopped = false;
   while (true) {
     const std::optional<TokenStream::Event> event = stream->Next(kInterruptLag);
-    if (!cancelled && Interrupts() > interrupts_before) {
+    if (!cancelled && Interrupts() > 0) {
       cancelled = true;
       engine.Cancel(id);
     }

@@ -39,7 +39,8 @@ class TokenStream final : public coordinator::RequestObserver {
 };
 
 // Runs one request to its end, telling `on_event` of everything but the end.
-// An interrupt cancels it (kCancelled). Returns why it finished.
+// An interrupt, also one from before, cancels it (kCancelled). Returns why it
+// finished.
 absl::StatusOr<coordinator::FinishReason> RunRequest(
     coordinator::Engine& engine, coordinator::GenerateRequest request,
     const std::function<void(const TokenStream::Event&)>& on_event,

@@ -1,5 +1,6 @@
 // millrace tokenize: text to token ids and back.
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,10 +8,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -20,6 +19,7 @@
 #include "boost/json/object.hpp"
 #include "cli/batch_lines.h"
 #include "cli/commands.h"
+#include "cli/number_list.h"
 #include "cli/token_input.h"
 #include "model/tokenizer/open.h"
 #include "model/tokenizer/tokenizer.h"
@@ -31,17 +31,18 @@ using model::AddedTokenMode;
 using model::TokenId;
 using model::Tokenizer;
 
+// Of any vocabulary: the tokenizer says which ones it has.
 absl::StatusOr<std::vector<TokenId>> ParseIds(const std::string& list) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
+                            ParseNumberList(list, "--decode", "token id"));
   std::vector<TokenId> ids;
-  for (const absl::string_view item :
-       absl::StrSplit(list, absl::ByAnyChar(", \t\n"), absl::SkipEmpty())) {
-    TokenId id = 0;
-    if (!absl::SimpleAtoi(item, &id)) {
-      return UsageError("--decode",
-                        absl::StrCat("'", Printable(item), "' is no token id"),
+  ids.reserve(numbers.size());
+  for (const int64_t id : numbers) {
+    if (id < 0 || id > std::numeric_limits<TokenId>::max()) {
+      return UsageError("--decode", absl::StrCat(id, " is no token id"),
                         "give ids like 1,2,3");
     }
-    ids.push_back(id);
+    ids.push_back(static_cast<TokenId>(id));
   }
   return ids;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,23 @@ constexpr absl::Duration kRestartMost = absl::Seconds(30);
 constexpr absl::Duration kStartedWell = absl::Seconds(10);
 
 absl::Duration Now() { return SystemClock().Monotonic(); }
+
+// Nothing but the standard streams goes on to a worker. With the sockets of
+// clients, which libraries open as they like, it would keep connections open
+// that this process has ended, and the port of one that died. Safe between fork
+// and exec.
+void LeaveDescriptorsBehind() {
+  constexpr int kFirst = STDERR_FILENO + 1;
+  if (close_range(kFirst, ~0U, 0) == 0) {
+    return;
+  }
+  // A kernel before 5.9.
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  for (rlim_t descriptor = kFirst; descriptor < limit.rlim_cur; ++descriptor) {
+    close(static_cast<int>(descriptor));
+  }
+}
 
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments) {
   char path[4096];
@@ -59,6 +77,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments) {
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
+    LeaveDescriptorsBehind();
     execv(path, argv.data());
     _exit(127);
   }

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -111,6 +112,35 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(up.client.chat("The same again", 32), before)
         self.assertEqual(up.client.get("/health")[0], 200)
         self.assertEqual(up.stop(), 0)
+
+    def test_workers_hold_nothing_of_the_server(self):
+        """The sockets of the server and its clients stay its own, also when a
+        worker is started anew among them: else a connection that the server
+        ends stays open, and the port of one that died stays taken."""
+        def sockets(pid):
+            folder = f"/proc/{pid}/fd"
+            links = [os.readlink(f"{folder}/{name}")
+                     for name in os.listdir(folder)]
+            return {link for link in links if link.startswith("socket:")}
+
+        def children():
+            listed = []
+            for task in os.listdir(f"/proc/{up.pid}/task"):
+                with open(f"/proc/{up.pid}/task/{task}/children",
+                          encoding="ascii") as file:
+                    listed += map(int, file.read().split())
+            return listed
+
+        up = self.up()
+        host, port = up.ready["url"].removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\n")  # and more to come
+            os.kill(up.workers[1]["pid"], signal.SIGKILL)
+            cluster.wait_for(lambda: len(children()) == 3 and
+                             up.workers[1]["pid"] not in children() and
+                             up.client.get("/ready")[0] == 200, "ready")
+            for pid in children():
+                self.assertEqual(sockets(pid) & sockets(up.pid), set())
 
     def test_stopped_worker(self):
         """SIGSTOP: a worker that hangs is found by its missing heartbeats; once

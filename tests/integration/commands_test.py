@@ -3,6 +3,7 @@
 options from files and the environment, and what is refused by name."""
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -80,6 +81,92 @@ class CommandsTest(unittest.TestCase):
             with self.subTest(arguments=arguments[0:3]):
                 self.refused(2, word, *arguments)
 
+    def test_odd_values(self):
+        """What is no decimal number, an empty value, or a list with a hole is
+        refused by the option's name, never read as something near it."""
+        run = ["run", self.model, "--tokens", "1"]
+        for word, arguments in (
+                *(("--max-tokens", [*run, f"--max-tokens={text}"])
+                  for text in ("0x10", " 5", "5 ", "+5", "1e3", "5.0", "1_0",
+                               "\u0663", "\uff15", "--", "-", "nan",
+                               "9223372036854775808")),
+                *(("--seed", [*run, f"--seed={text}"])
+                  for text in ("18446744073709551616", "0x1", "1.5",
+                               "-9223372036854775809")),
+                *(("--temperature", [*run, f"--temperature={text}"])
+                  for text in ("nan", "inf", "-inf", "0x1p-1", " 1", "+1", "1,5",
+                               "1e999")),
+                *(("--port", ["serve", self.model, f"--port={text}"])
+                  for text in ("65536", "-1", "0x50", "http", "8080.0")),
+                *((f"{option}: is empty", [*run, option, ""])
+                  for option in ("--memory", "--cuts", "--kv", "--kernels",
+                                 "--transport", "--prompt-file", "--config",
+                                 "--max-tokens", "--temperature")),
+                ("is empty", ["inspect", ""]),
+                ("is empty", ["run", "", "--tokens", "1"]),
+                *(("a comma stands", ["run", self.model, "--tokens", text])
+                  for text in ("1,,2", "1,2,", ",1", ",", "1, ,2")),
+                ("a comma stands", ["eval", self.model, "--tokens", "1,,2"]),
+                ("a comma stands", ["tokenize", self.model, "--decode",
+                                    "1,,2"]),
+                ("a comma stands", ["run", self.model, "--cuts", "1,,2",
+                                    "--tokens", "1"]),
+                ("no rising list", ["run", self.model, "--cuts", " ",
+                                    "--tokens", "1"]),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refused(2, word, *arguments)
+        # Leading zeros are no octal numbers, and white space is fine in lists.
+        done = self.millrace("run", self.model, "--tokens", "1, 2 3",
+                             "--max-tokens", "010", "--ignore-eos", "--json")
+        result = json.loads(done.stdout)
+        self.assertEqual(result["prompt_tokens"], 3)
+        self.assertEqual(len(result["tokens"]), 10)
+        # Both spellings of the same 64 bits.
+        seeds = [self.millrace(*run, "--temperature", "1", "--max-tokens", "20",
+                               "--ignore-eos", f"--seed={seed}",
+                               "--json").stdout
+                 for seed in ("-1", "18446744073709551615")]
+        self.assertEqual(*(json.loads(out)["tokens"] for out in seeds))
+
+    def test_context_beyond_the_model(self):
+        """A plan for what no command would run names the model's length."""
+        nodes = os.path.join(self.folder.name, "nodes.yaml")
+        with open(nodes, "w", encoding="utf-8") as file:
+            file.write("version: 1\nnodes: [{name: a, memory: 1GB}]\n")
+        plan = ["plan", self.model, "--cluster", nodes]
+        for arguments in (["--context", "4097"], ["--context", "64,4097"],
+                          ["--prompt-len", "4000", "--output-len", "97"]):
+            with self.subTest(arguments=arguments):
+                self.refused(2, "4097 is more than the 4096", *plan, *arguments)
+        self.refused(2, "0 is out of range", *plan, "--context", "64,0")
+        self.refused(2, "a comma stands", *plan, "--context", "64,,128")
+        done = self.millrace(*plan, "--context", "64,4096", "--json")
+        self.assertEqual([entry["context"] for entry
+                          in json.loads(done.stdout)["concurrency"]], [64, 4096])
+
+    def test_inspect_shows_what_text_needs(self):
+        """Tokenizer and template are made, not only found: a damaged one is
+        named without --verify, beside what is whole."""
+        text = self.millrace("inspect", self.model).stdout
+        self.assertRegex(text, r"tokenizer +gguf gpt2, .*, 4096 tokens\n")
+        self.assertRegex(text, r"template +\d+ bytes\n")
+        with open(self.model, "rb") as file:
+            whole = file.read()
+        broken = os.path.join(self.folder.name, "broken-template.gguf")
+        with open(broken, "wb") as file:
+            file.write(whole.replace(b"{% for", b"{% fir"))
+        for options in ([], ["--verify"]):
+            done = self.millrace("inspect", broken, *options, "--json")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertIn("line 1", report["chat_template"]["error"])
+            self.assertIsNone(report["tokenizer"]["error"])
+            self.assertIn("chat template", done.stderr)
+        done = self.millrace("inspect", broken)
+        self.assertRegex(done.stdout, r"template .*; damaged: ")
+        self.refused(4, "chat template", "run", broken, "--tokens", "1")
+
     def test_input_errors(self):
         missing = os.path.join(self.folder.name, "missing.gguf")
         broken = os.path.join(self.folder.name, "broken.gguf")
@@ -151,12 +238,44 @@ class CommandsTest(unittest.TestCase):
         done = self.millrace("run", self.model, "--prompt", "Hi", "--json",
                              f"--config={config}")
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 6)
+        # A word that also says yes or no is a text where one is asked for, and
+        # a flag can be switched off.
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("prompt=true\nraw=true\nmax-tokens=1\njson=false\n")
+        done = self.millrace("run", self.model, "--config", config)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("{", done.stdout)
+        true = self.millrace("run", self.model, "--raw", "--prompt", "true",
+                             "--max-tokens", "1")
+        self.assertEqual(done.stdout, true.stdout)
         with open(config, "w", encoding="utf-8") as file:
             file.write("max-tokkens=6\n")
         self.refused(2, "max-tokkens", "run", self.model, "--prompt", "Hi",
                      "--config", config)
         self.refused(4, "gone.ini", "run", self.model, "--prompt", "Hi",
                      "--config", "gone.ini")
+
+    def test_servers_look_before_they_load(self):
+        """What is wrong with the listener is said before the model is read."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            for command in (["serve", self.model],
+                            ["up", self.model, "--stages", "1"]):
+                for code, word, options in (
+                        (2, "Address already in use", ["--port", port]),
+                        (4, "gone.keys", ["--api-key-file", "gone.keys"]),
+                        (4, "gone.pem", ["--tls-cert", "gone.pem", "--tls-key",
+                                         "gone.pem"]),
+                        (2, "--insecure", ["--host", "0.0.0.0"])):
+                    with self.subTest(command=command[0], options=options):
+                        self.refused(code, word, *command, *options)
+                        done = self.millrace(*command, *options)
+                        self.assertNotIn("is ready", done.stderr)
+
+    def test_unknown_command(self):
+        self.refused(2, "is no command", "rum", self.model)
 
     def test_help_and_version(self):
         done = self.millrace("--version")
