@@ -1,12 +1,15 @@
 #include "cli/config_file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -53,7 +56,42 @@ bool IsGiven(const std::vector<std::string>& arguments,
                      });
 }
 
+// The first `--option` of a text, with its dashes; empty where there is none.
+std::string OptionIn(absl::string_view text) {
+  const size_t begin = text.find("--");
+  if (begin == absl::string_view::npos) {
+    return "";
+  }
+  size_t end = begin + 2;
+  while (end < text.size() && (absl::ascii_isalnum(text[end]) ||
+                               text[end] == '-' || text[end] == '_')) {
+    ++end;
+  }
+  return std::string(text.substr(begin, end - begin));
+}
+
 }  // namespace
+
+std::string EnvironmentName(absl::string_view option) {
+  return absl::StrCat("MILLRACE_", absl::AsciiStrToUpper(absl::StrReplaceAll(
+                                       option, {{"-", "_"}})));
+}
+
+std::string OriginOf(absl::string_view error,
+                     const std::vector<std::string>& typed,
+                     const std::vector<std::string>& configured) {
+  const std::string option = OptionIn(error);
+  if (option.size() <= 2 || IsGiven(typed, option)) {
+    return "";
+  }
+  if (IsGiven(configured, option)) {
+    return ConfigPath(typed);
+  }
+  const std::string variable = EnvironmentName(option.substr(2));
+  return std::getenv(variable.c_str()) == nullptr
+             ? ""
+             : absl::StrCat("the environment variable ", variable);
+}
 
 absl::Status AddConfiguredOptions(std::vector<std::string>& arguments) {
   const std::string path = ConfigPath(arguments);

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/float_environment.h"
 #include "cli/command.h"
@@ -30,9 +30,7 @@ void AddEnvironmentNames(CLI::App& app) {
     if (names.empty() || names[0] == "help" || names[0] == "config") {
       continue;
     }
-    option->envname(absl::StrCat(
-        "MILLRACE_",
-        absl::AsciiStrToUpper(absl::StrReplaceAll(names[0], {{"-", "_"}}))));
+    option->envname(EnvironmentName(names[0]));
   }
 }
 
@@ -76,12 +74,44 @@ int ReportUsage(const Arguments& arguments, const absl::Status& status) {
   return ExitCodeOf(status);
 }
 
-// CLI11 reports by exception; this is the one place that meets them.
+// Commands that are promised for later versions.
+constexpr absl::string_view kLaterCommands[] = {
+    "check", "cluster", "import", "keys", "pull", "simulate", "top"};
+
+// What people are told of arguments that do not parse.
+absl::Status ParseFailure(const CLI::App& program, const CLI::ParseError& error,
+                          const Arguments& typed, const Arguments& configured) {
+  if (typed.empty() ||
+      (program.get_subcommands().empty() && absl::StartsWith(typed[0], "-"))) {
+    return UsageError("millrace", "a command is missing",
+                      "see `millrace --help`");
+  }
+  const std::string command = Printable(typed[0]);
+  if (program.get_subcommands().empty()) {
+    const bool later =
+        std::find(std::begin(kLaterCommands), std::end(kLaterCommands),
+                  typed[0]) != std::end(kLaterCommands);
+    return UsageError(command,
+                      later ? "is not in this version" : "is no command",
+                      "see `millrace --help`");
+  }
+  const std::string origin = OriginOf(error.what(), typed, configured);
+  const std::string what = origin.empty()
+                               ? error.what()
+                               : absl::StrCat(error.what(), " (it stands in ",
+                                              Printable(origin), ")");
+  return UsageError(command, what,
+                    absl::StrCat("see `millrace ", command, " --help`"));
+}
+
+// CLI11 reports by exception; this is the one place that meets them. `typed`:
+// the command line; `configured`: with the options of a file behind it.
 // Returns the exit code, or -1 to go on.
-int Parse(CLI::App& program, const Arguments& arguments) {
+int Parse(CLI::App& program, const Arguments& typed,
+          const Arguments& configured) {
   try {
     // parse() takes the arguments from the back.
-    program.parse(Arguments(arguments.rbegin(), arguments.rend()));
+    program.parse(Arguments(configured.rbegin(), configured.rend()));
   } catch (const CLI::CallForHelp&) {
     std::fputs(program.help().c_str(), stdout);
     return 0;
@@ -89,18 +119,8 @@ int Parse(CLI::App& program, const Arguments& arguments) {
     std::fputs(VersionText().c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    const std::string command =
-        arguments.empty() ? "" : Printable(arguments[0]);
-    if (program.get_subcommands().empty() && !command.empty() &&
-        command[0] != '-') {
-      return ReportUsage(arguments, UsageError(command, "is no command",
-                                               "see `millrace --help`"));
-    }
-    return ReportUsage(
-        arguments,
-        UsageError(command.empty() ? "millrace" : command, error.what(),
-                   absl::StrCat("see `millrace ", command,
-                                command.empty() ? "" : " ", "--help`")));
+    return ReportUsage(configured,
+                       ParseFailure(program, error, typed, configured));
   }
   return -1;
 }
@@ -142,12 +162,13 @@ int Main(int argc, char** argv) {
   for (Entry& entry : entries) {
     AddCommand(program, entry, shared);
   }
-  Arguments arguments(argv + 1, argv + argc);
+  const Arguments typed(argv + 1, argv + argc);
+  Arguments arguments = typed;
   if (const absl::Status status = AddConfiguredOptions(arguments);
       !status.ok()) {
     return ReportUsage(arguments, status);
   }
-  if (const int code = Parse(program, arguments); code >= 0) {
+  if (const int code = Parse(program, typed, arguments); code >= 0) {
     return code;
   }
   for (const Entry& entry : entries) {

@@ -250,8 +250,12 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(done.stdout, true.stdout)
         with open(config, "w", encoding="utf-8") as file:
             file.write("max-tokkens=6\n")
-        self.refused(2, "max-tokkens", "run", self.model, "--prompt", "Hi",
+        self.refused(2, config, "run", self.model, "--prompt", "Hi",
                      "--config", config)
+        wrong = {**os.environ, "MILLRACE_THREADS": "many"}
+        done = self.millrace(*base, env=wrong)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("MILLRACE_THREADS", done.stderr)
         self.refused(4, "gone.ini", "run", self.model, "--prompt", "Hi",
                      "--config", "gone.ini")
 
@@ -276,6 +280,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_unknown_command(self):
         self.refused(2, "is no command", "rum", self.model)
+        self.refused(2, "not in this version", "simulate", self.model)
 
     def test_help_and_version(self):
         done = self.millrace("--version")
