@@ -5,62 +5,52 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/avx2_codes.h"
 #include "kernels/matmul/prefetch.h"
+#include "kernels/matmul/tile_walk.h"
+#include "kernels/quant/tile.h"
 #include "kernels/quant/tile_layout.h"
 
-// How groups of quantised tiles come into 256-bit registers: a half is 8 of the
-// 16 rows of a tile. See tile_walk.h for the unnamed namespace.
+// Where the groups of quantised tiles stand and how their scales come into
+// 256-bit registers. See tile_walk.h for the unnamed namespace.
 namespace millrace::kernels {
 namespace {
 
-constexpr int kNumQuads = 8;
-constexpr int kHalfRows = 8;
-
-inline __m256i LoadYmm(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-inline __m128i LoadXmm(const void* from) {
-  return _mm_loadu_si128(static_cast<const __m128i*>(from));
-}
 inline __m256 LoadHalves(const std::byte* from) {
   return _mm256_cvtph_ps(LoadXmm(from));
 }
+inline __m256i LoadEightBytes(const void* from) {
+  return _mm256_cvtepu8_epi32(
+      _mm_loadl_epi64(static_cast<const __m128i*>(from)));
+}
+inline __m256 BytesToFloats(const void* from) {
+  return _mm256_cvtepi32_ps(LoadEightBytes(from));
+}
 
-// Codes of quad `i` of one half of a tile: unsigned, but Q8_0's as they are.
-// `from`: the group's codes, moved to the half.
-template <int kBits>
-__attribute__((always_inline)) inline __m256i LoadQuad(const std::byte* from,
-                                                       int i) {
-  if constexpr (kBits == 8) {
-    return LoadYmm(from + 64 * i);
+// Scales of 8 rows, or what else has their type.
+template <ScaleType kType>
+__attribute__((always_inline)) inline __m256 LoadScales(const std::byte* from) {
+  if constexpr (kType == ScaleType::kF16) {
+    return LoadHalves(from);
+  } else if constexpr (kType == ScaleType::kBf16) {
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(LoadXmm(from)), 16));
+  } else {
+    return _mm256_mul_ps(
+        _mm256_castsi256_ps(_mm256_slli_epi32(LoadEightBytes(from), 23)),
+        _mm256_set1_ps(0.5f));
   }
-  const __m256i both = LoadYmm(from + 64 * (i / 2));
-  const __m256i low = _mm256_and_si256(
-      i % 2 == 0 ? both : _mm256_srli_epi16(both, 4), _mm256_set1_epi8(15));
-  if constexpr (kBits == 5) {
-    const __m256i plane = LoadYmm(from + 256);
-    const __m256i moved = i < 4 ? _mm256_slli_epi16(plane, 4 - i)
-                                : _mm256_srli_epi16(plane, i - 4);
-    return _mm256_or_si256(low, _mm256_and_si256(moved, _mm256_set1_epi8(16)));
-  }
-  if constexpr (kBits == 6) {
-    const __m256i plane = LoadYmm(from + 256 + 64 * (i / 4));
-    const int at = 2 * (i % 4);
-    const __m256i moved = at < 4 ? _mm256_slli_epi16(plane, 4 - at)
-                                 : _mm256_srli_epi16(plane, at - 4);
-    return _mm256_or_si256(low, _mm256_and_si256(moved, _mm256_set1_epi8(48)));
-  }
-  return low;
 }
 
 // Scales of a group for one half of a tile.
 struct Scales256 {
-  __m256 w0;  // of the first 16 elements, or of the group
-  __m256 w1;  // of the second 16
-  __m256 wm;
+  __m256 w0;   // of the first 16 elements, or of the group
+  __m256 w1;   // of the second 16
+  __m256 wm0;  // minima in the same way
+  __m256 wm1;
 };
 
-// Super-blocks of Q4_K and Q5_K: [group][scale, minimum][16 rows].
+// Six-bit scales of a super-block: [group][2][16 rows].
 struct SixBits {
   alignas(32) uint8_t value[256];
 };
@@ -88,11 +78,6 @@ inline void UnpackSixBits(const std::byte* from, SixBits& out) {
   }
 }
 
-inline __m256 BytesToFloats(const uint8_t* from) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(
-      static_cast<const __m128i*>(static_cast<const void*>(from)))));
-}
-
 // A record of a tile: where its scales stand.
 struct RecordPlace {
   const std::byte* front;  // f16 d[16] where they stand before the records
@@ -102,34 +87,84 @@ struct RecordPlace {
 template <WeightFormat kFormat>
 struct Reader256 {
   static constexpr TileLayout kLayout = LayoutOf(kFormat);
-  static constexpr bool kSuperBlock = kLayout.groups_per_record == 8;
-  static constexpr bool kSixBits =
-      kSuperBlock && kLayout.rule == ProductRule::kScaleAndMinimum;
+  static constexpr bool kSixBits = kLayout.sub_scales == SubScales::kSixBits;
 
   static Scales256 ReadScales(const RecordPlace& place, const SixBits& six,
                               int64_t in_record, int half) {
-    Scales256 scales;
-    const std::byte* record = place.record + 2 * kHalfRows * half;
     if constexpr (kLayout.rule == ProductRule::kTwoHalves) {
-      const __m256 d = LoadHalves(place.front + 2 * kHalfRows * half);
-      const __m256i both =
-          _mm256_cvtepi8_epi16(LoadXmm(record + 32 * in_record));
-      const __m256i even = _mm256_srai_epi32(_mm256_slli_epi32(both, 16), 16);
-      const __m256i odd = _mm256_srai_epi32(both, 16);
-      scales.w0 = _mm256_mul_ps(d, _mm256_cvtepi32_ps(even));
-      scales.w1 = _mm256_mul_ps(d, _mm256_cvtepi32_ps(odd));
-    } else if constexpr (kSixBits) {
-      const uint8_t* at = six.value + 32 * in_record + kHalfRows * half;
-      scales.w0 = _mm256_mul_ps(LoadHalves(record), BytesToFloats(at));
-      scales.wm =
-          _mm256_mul_ps(LoadHalves(record + 32), BytesToFloats(at + 16));
-    } else if constexpr (kLayout.rule == ProductRule::kOneScale) {
-      scales.w0 = LoadHalves(record + 32 * in_record);
+      return ReadTwoHalves(place, six, in_record, half);
+    } else if constexpr (kLayout.sub_scales != SubScales::kNone) {
+      return ReadMinima(place, six, in_record, half);
     } else {
-      scales.w0 = LoadHalves(record);
-      scales.wm = _mm256_xor_ps(LoadHalves(record + 32), _mm256_set1_ps(-0.0f));
+      return ReadBlock(place, in_record, half);
+    }
+  }
+
+ private:
+  static Scales256 ReadTwoHalves(const RecordPlace& place, const SixBits& six,
+                                 int64_t in_record, int half) {
+    const __m256 d = LoadHalves(place.front + 2 * kHalfRows * half);
+    __m256i even;
+    __m256i odd;
+    if constexpr (kSixBits) {
+      const uint8_t* at = six.value + 32 * in_record + kHalfRows * half;
+      even = _mm256_sub_epi32(LoadEightBytes(at), _mm256_set1_epi32(32));
+      odd = _mm256_sub_epi32(LoadEightBytes(at + 16), _mm256_set1_epi32(32));
+    } else {
+      const __m256i both = _mm256_cvtepi8_epi16(
+          LoadXmm(place.record + 32 * in_record + 2 * kHalfRows * half));
+      even = _mm256_srai_epi32(_mm256_slli_epi32(both, 16), 16);
+      odd = _mm256_srai_epi32(both, 16);
+    }
+    Scales256 scales;
+    scales.w0 = _mm256_mul_ps(d, _mm256_cvtepi32_ps(even));
+    scales.w1 = _mm256_mul_ps(d, _mm256_cvtepi32_ps(odd));
+    return scales;
+  }
+
+  static Scales256 ReadMinima(const RecordPlace& place, const SixBits& six,
+                              int64_t in_record, int half) {
+    const std::byte* head = place.record + 2 * kHalfRows * half;
+    const __m256 d = LoadHalves(head);
+    const __m256 dmin = LoadHalves(head + 32);
+    Scales256 scales;
+    if constexpr (kSixBits) {
+      const uint8_t* at = six.value + 32 * in_record + kHalfRows * half;
+      scales.w0 = _mm256_mul_ps(d, BytesToFloats(at));
+      scales.wm0 = _mm256_mul_ps(dmin, BytesToFloats(at + 16));
+    } else {
+      // Rows as 32 bits: scale, minimum of the first half in bits 0-7, of the
+      // second in bits 16-23.
+      const __m256i both =
+          _mm256_cvtepu8_epi16(LoadXmm(head + 64 + 32 * in_record));
+      scales.w0 = _mm256_mul_ps(d, Nibble<0>(both));
+      scales.wm0 = _mm256_mul_ps(dmin, Nibble<4>(both));
+      scales.w1 = _mm256_mul_ps(d, Nibble<16>(both));
+      scales.wm1 = _mm256_mul_ps(dmin, Nibble<20>(both));
     }
     return scales;
+  }
+
+  static Scales256 ReadBlock(const RecordPlace& place, int64_t in_record,
+                             int half) {
+    constexpr int kBytes = kLayout.scale == ScaleType::kE8m0 ? 1 : 2;
+    const std::byte* at =
+        place.record + kBytes * (kTileRows * in_record + kHalfRows * half);
+    Scales256 scales;
+    scales.w0 = LoadScales<kLayout.scale>(at);
+    if constexpr (kLayout.minimum == Minimum::kNegated) {
+      scales.wm0 = _mm256_xor_ps(LoadScales<kLayout.scale>(at + 32),
+                                 _mm256_set1_ps(-0.0f));
+    } else if constexpr (kLayout.minimum == Minimum::kZeroPoint) {
+      scales.wm0 = _mm256_mul_ps(scales.w0, LoadScales<kLayout.scale>(at + 32));
+    }
+    return scales;
+  }
+
+  template <int kBit>
+  static __m256 Nibble(__m256i bits) {
+    return _mm256_cvtepi32_ps(
+        _mm256_and_si256(_mm256_srli_epi32(bits, kBit), _mm256_set1_epi32(15)));
   }
 };
 
@@ -141,6 +176,8 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
                                                         Group group) {
   using Reader = Reader256<kFormat>;
   constexpr TileLayout kLayout = Reader::kLayout;
+  constexpr int64_t kCodeBytes = CodeBytes(kLayout);
+  constexpr int64_t kRecordBytes = RecordBytes(kLayout);
   const int64_t groups = cols / kGroup;
   const int64_t records = groups / kLayout.groups_per_record;
   RecordPlace place = {tile,
@@ -150,22 +187,30 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
   int64_t done = 0;
   while (done < groups) {
     if constexpr (Reader::kSixBits) {
-      UnpackSixBits(place.record + 64, six);
-    }
-    if constexpr (kLayout.rule == ProductRule::kTwoHalves) {
+      constexpr int kHeadBytes = kLayout.scale_bytes - 192;
+      UnpackSixBits(place.record + kHeadBytes, six);
+    } else if constexpr (kLayout.sub_scales != SubScales::kNone) {
       PrefetchLines(place.record + 64, place.record + kLayout.scale_bytes);
     }
     const int64_t left = groups - done;
     const int64_t num =
         left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
     for (int64_t j = 0; j < num; ++j) {
-      group(place.record + kLayout.scale_bytes + j * kLayout.code_bytes, place,
-            six, j);
+      group(place.record + kLayout.scale_bytes + j * kCodeBytes, place, six, j);
     }
     done += num;
     place.front += kLayout.front_bytes;
-    place.record += RecordBytes(kLayout);
+    place.record += kRecordBytes;
   }
+}
+
+// The same tile for the tokens of a panel from `begin` on.
+inline PanelArgs SliceOf(const PanelArgs& args, int64_t begin,
+                         int64_t token_bytes) {
+  PanelArgs slice = args;
+  slice.panel += begin * token_bytes;
+  slice.sums += begin * kTileRows;
+  return slice;
 }
 
 }  // namespace

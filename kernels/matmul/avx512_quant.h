@@ -34,11 +34,13 @@ inline __m512i DotQuad(__m512i sum, __m512i codes, const std::byte* record,
                              _mm512_set1_epi32(LoadInt(record + 4 * quad)));
 }
 
-// Where a sum of unsigned codes starts so that it ends as that of values.
-template <int kZero, int kShift>
-inline __m512i StartSum(int32_t m) {
-  return kZero == 0 ? _mm512_setzero_si512()
-                    : _mm512_slli_epi32(_mm512_set1_epi32(m), kShift);
+// Where a sum of unsigned bytes starts so that it ends as that of values.
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline __m512i StartSum(int32_t m) {
+  using Codes = DotCodes<kFormat>;
+  return Codes::kZero == 0
+             ? _mm512_setzero_si512()
+             : _mm512_slli_epi32(_mm512_set1_epi32(m), Codes::kShift);
 }
 
 // Integer sums of one token: of a group, or of its halves; a lone token has two
@@ -49,22 +51,24 @@ struct Dots512 {
 };
 
 template <WeightFormat kFormat>
-constexpr bool HasHalves() {
-  return LayoutOf(kFormat).rule == ProductRule::kTwoHalves;
-}
-
-template <WeightFormat kFormat>
 __attribute__((always_inline)) inline Dots512 StartDots(
     const std::byte* record) {
-  using Reader = Reader512<kFormat>;
   const int32_t m = LoadInt(record + 40);
-  if constexpr (HasHalves<kFormat>()) {
+  if constexpr (HasHalves(LayoutOf(kFormat))) {
     const int32_t m1 = LoadInt(record + 44);
-    return {StartSum<Reader::kZero, Reader::kZeroShift>(m - m1),
-            StartSum<Reader::kZero, Reader::kZeroShift>(m1)};
+    return {StartSum<kFormat>(m - m1), StartSum<kFormat>(m1)};
   }
-  return {StartSum<Reader::kZero, Reader::kZeroShift>(m),
-          _mm512_setzero_si512()};
+  return {StartSum<kFormat>(m), _mm512_setzero_si512()};
+}
+
+// The minima of both halves: wm1 m1 + wm0 m0.
+__attribute__((always_inline)) inline __m512 MinimaOf(const Scales512& scales,
+                                                      const std::byte* record) {
+  const __m512i m = _mm512_set1_epi32(LoadInt(record + 40));
+  const __m512i m1 = _mm512_set1_epi32(LoadInt(record + 44));
+  const __m512 first =
+      _mm512_mul_ps(scales.wm0, _mm512_cvtepi32_ps(_mm512_sub_epi32(m, m1)));
+  return _mm512_fmadd_ps(scales.wm1, _mm512_cvtepi32_ps(m1), first);
 }
 
 template <WeightFormat kFormat>
@@ -73,9 +77,14 @@ __attribute__((always_inline)) inline __m512 ValueOf(const Dots512& dots,
                                                      const Scales512& scales,
                                                      const std::byte* record) {
   constexpr ProductRule kRule = LayoutOf(kFormat).rule;
+  const __m512 first = _mm512_cvtepi32_ps(dots.first);
   if constexpr (kRule == ProductRule::kTwoHalves) {
-    const __m512 low = _mm512_mul_ps(scales.w0, _mm512_cvtepi32_ps(dots.first));
-    return _mm512_fmadd_ps(scales.w1, _mm512_cvtepi32_ps(dots.second), low);
+    return _mm512_fmadd_ps(scales.w1, _mm512_cvtepi32_ps(dots.second),
+                           _mm512_mul_ps(scales.w0, first));
+  } else if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
+    return _mm512_fmadd_ps(
+        scales.w1, _mm512_cvtepi32_ps(dots.second),
+        _mm512_fmadd_ps(scales.w0, first, MinimaOf(scales, record)));
   }
   const __m512 whole = _mm512_cvtepi32_ps(
       split ? _mm512_add_epi32(dots.first, dots.second) : dots.first);
@@ -83,7 +92,7 @@ __attribute__((always_inline)) inline __m512 ValueOf(const Dots512& dots,
     return _mm512_mul_ps(scales.w0, whole);
   } else {
     const __m512 m = _mm512_set1_ps(LoadFloat(record + 36));
-    return _mm512_fmadd_ps(scales.w0, whole, _mm512_mul_ps(scales.wm, m));
+    return _mm512_fmadd_ps(scales.w0, whole, _mm512_mul_ps(scales.wm0, m));
   }
 }
 
@@ -94,7 +103,7 @@ __attribute__((always_inline)) inline void AddSlice(const Codes512& codes,
                                                     const Scales512& scales,
                                                     const std::byte* records,
                                                     __m512* acc) {
-  constexpr bool kSplit = HasHalves<kFormat>() || kTokens == 1;
+  constexpr bool kSplit = HasHalves(LayoutOf(kFormat)) || kTokens == 1;
   Dots512 dots[kTokens];
 #pragma GCC unroll 4
   for (int t = 0; t < kTokens; ++t) {
@@ -171,22 +180,21 @@ __attribute__((always_inline)) inline void AddColumns(const Codes512& codes,
                                                       const float* x,
                                                       int64_t tokens,
                                                       __m512* acc) {
-  using Reader = Reader512<kFormat>;
-  constexpr ProductRule kRule = Reader::kLayout.rule;
+  constexpr TileLayout kLayout = LayoutOf(kFormat);
   const __m512i byte = _mm512_set1_epi32(255);
-  const __m512i zero = _mm512_set1_epi32(Reader::kZero);
+  const __m512i zero = _mm512_set1_epi32(DotCodes<kFormat>::kZero);
 #pragma GCC unroll 8
   for (int k = 0; k < kGroup; ++k) {
+    const bool second = HasHalves(kLayout) && k >= kGroup / 2;
+    const __m512 scale = second ? scales.w1 : scales.w0;
     const __m512i code = _mm512_and_si512(
         _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte);
     const __m512 value = _mm512_cvtepi32_ps(_mm512_sub_epi32(code, zero));
     __m512 w;
-    if constexpr (kRule == ProductRule::kScaleAndMinimum) {
-      w = _mm512_fmsub_ps(scales.w0, value, scales.wm);
-    } else if constexpr (kRule == ProductRule::kTwoHalves) {
-      w = _mm512_mul_ps(k < kGroup / 2 ? scales.w0 : scales.w1, value);
+    if constexpr (kLayout.minimum != Minimum::kNone) {
+      w = _mm512_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0);
     } else {
-      w = _mm512_mul_ps(scales.w0, value);
+      w = _mm512_mul_ps(scale, value);
     }
 #pragma GCC unroll 16
     for (int t = 0; t < kTokens; ++t) {

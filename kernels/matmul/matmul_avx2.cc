@@ -30,6 +30,18 @@ void AddAvx2MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kQ4_K, kMatMulAvx2Q4K);
   AddFormat(table, WeightFormat::kQ5_K, kMatMulAvx2Q5K);
   AddFormat(table, WeightFormat::kQ6_K, kMatMulAvx2Q6K);
+  AddFormat(table, WeightFormat::kQ2_K, kMatMulAvx2Q2K);
+  AddFormat(table, WeightFormat::kQ3_K, kMatMulAvx2Q3K);
+  AddFormat(table, WeightFormat::kIq4Nl, kMatMulAvx2Iq4Nl);
+  AddFormat(table, WeightFormat::kMxfp4, kMatMulAvx2Mxfp4);
+  AddFormat(table, WeightFormat::kInt4, kMatMulAvx2Int4);
+  AddFormat(table, WeightFormat::kInt4F16, kMatMulAvx2Int4F16);
+  AddFormat(table, WeightFormat::kInt4Zero, kMatMulAvx2Int4Zero);
+  AddFormat(table, WeightFormat::kInt4ZeroF16, kMatMulAvx2Int4ZeroF16);
+  AddFormat(table, WeightFormat::kMlx4, kMatMulAvx2Mlx4);
+  AddFormat(table, WeightFormat::kMlx4F16, kMatMulAvx2Mlx4F16);
+  AddFormat(table, WeightFormat::kMlx8, kMatMulAvx2Mlx8);
+  AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx2Mlx8F16);
   table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
       PackInt8Avx2;
 }

@@ -15,6 +15,18 @@ extern const MatMulPair kMatMulAvx2Q80;
 extern const MatMulPair kMatMulAvx2Q4K;
 extern const MatMulPair kMatMulAvx2Q5K;
 extern const MatMulPair kMatMulAvx2Q6K;
+extern const MatMulPair kMatMulAvx2Q2K;
+extern const MatMulPair kMatMulAvx2Q3K;
+extern const MatMulPair kMatMulAvx2Iq4Nl;
+extern const MatMulPair kMatMulAvx2Mxfp4;
+extern const MatMulPair kMatMulAvx2Int4;
+extern const MatMulPair kMatMulAvx2Int4F16;
+extern const MatMulPair kMatMulAvx2Int4Zero;
+extern const MatMulPair kMatMulAvx2Int4ZeroF16;
+extern const MatMulPair kMatMulAvx2Mlx4;
+extern const MatMulPair kMatMulAvx2Mlx4F16;
+extern const MatMulPair kMatMulAvx2Mlx8;
+extern const MatMulPair kMatMulAvx2Mlx8F16;
 
 void PackInt8Avx2(const PackActivationsArgs& args, int64_t panel_begin,
                   int64_t panel_end);

@@ -1,3 +1,4 @@
+#include "kernels/matmul/avx2_exact.h"
 #include "kernels/matmul/avx2_quant.h"
 #include "kernels/matmul/matmul_avx2.h"
 

@@ -30,6 +30,18 @@ void AddAvx512MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kQ4_K, kMatMulAvx512Q4K);
   AddFormat(table, WeightFormat::kQ5_K, kMatMulAvx512Q5K);
   AddFormat(table, WeightFormat::kQ6_K, kMatMulAvx512Q6K);
+  AddFormat(table, WeightFormat::kQ2_K, kMatMulAvx512Q2K);
+  AddFormat(table, WeightFormat::kQ3_K, kMatMulAvx512Q3K);
+  AddFormat(table, WeightFormat::kIq4Nl, kMatMulAvx512Iq4Nl);
+  AddFormat(table, WeightFormat::kMxfp4, kMatMulAvx512Mxfp4);
+  AddFormat(table, WeightFormat::kInt4, kMatMulAvx512Int4);
+  AddFormat(table, WeightFormat::kInt4F16, kMatMulAvx512Int4F16);
+  AddFormat(table, WeightFormat::kInt4Zero, kMatMulAvx512Int4Zero);
+  AddFormat(table, WeightFormat::kInt4ZeroF16, kMatMulAvx512Int4ZeroF16);
+  AddFormat(table, WeightFormat::kMlx4, kMatMulAvx512Mlx4);
+  AddFormat(table, WeightFormat::kMlx4F16, kMatMulAvx512Mlx4F16);
+  AddFormat(table, WeightFormat::kMlx8, kMatMulAvx512Mlx8);
+  AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx512Mlx8F16);
   table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
       PackInt8Avx512;
 }

@@ -15,6 +15,18 @@ extern const MatMulPair kMatMulAvx512Q80;
 extern const MatMulPair kMatMulAvx512Q4K;
 extern const MatMulPair kMatMulAvx512Q5K;
 extern const MatMulPair kMatMulAvx512Q6K;
+extern const MatMulPair kMatMulAvx512Q2K;
+extern const MatMulPair kMatMulAvx512Q3K;
+extern const MatMulPair kMatMulAvx512Iq4Nl;
+extern const MatMulPair kMatMulAvx512Mxfp4;
+extern const MatMulPair kMatMulAvx512Int4;
+extern const MatMulPair kMatMulAvx512Int4F16;
+extern const MatMulPair kMatMulAvx512Int4Zero;
+extern const MatMulPair kMatMulAvx512Int4ZeroF16;
+extern const MatMulPair kMatMulAvx512Mlx4;
+extern const MatMulPair kMatMulAvx512Mlx4F16;
+extern const MatMulPair kMatMulAvx512Mlx8;
+extern const MatMulPair kMatMulAvx512Mlx8F16;
 
 // BF16 weights in fast mode by the paired dot instruction. Only where the
 // processor has it and PairedDotIsTwoFusedSteps().

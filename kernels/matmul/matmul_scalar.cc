@@ -1,5 +1,7 @@
 #include "kernels/matmul/matmul_scalar.h"
 
+#include <utility>
+
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/matmul_versions.h"
 
@@ -66,6 +68,12 @@ void AddFormat(KernelTable& table, bool fused) {
                                      : MatMulScalar<kExactMode, kFormat, false>;
 }
 
+template <int... kFormats>
+void AddFormats(KernelTable& table, bool fused,
+                std::integer_sequence<int, kFormats...>) {
+  (AddFormat<static_cast<WeightFormat>(kFormats)>(table, fused), ...);
+}
+
 }  // namespace
 
 bool HostHasFusedStep() {
@@ -82,17 +90,8 @@ void AddScalarMatMul(KernelTable& table) {
 }
 
 void AddScalarMatMul(KernelTable& table, bool fused_instruction) {
-  AddFormat<WeightFormat::kF32>(table, fused_instruction);
-  AddFormat<WeightFormat::kF16>(table, fused_instruction);
-  AddFormat<WeightFormat::kBf16>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ4_0>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ4_1>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ5_0>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ5_1>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ8_0>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ4_K>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ5_K>(table, fused_instruction);
-  AddFormat<WeightFormat::kQ6_K>(table, fused_instruction);
+  AddFormats(table, fused_instruction,
+             std::make_integer_sequence<int, kNumWeightFormats>());
   PackActivationsFn* pack = table.pack_activations;
   pack[static_cast<int>(ActivationForm::kF32)] = PackF32Scalar;
   pack[static_cast<int>(ActivationForm::kBf16)] = PackBf16Scalar;

@@ -16,7 +16,7 @@ constexpr int kHalf = kGroup / 2;
 struct TileGroup {
   int16_t value[kGroup][kTileRows];
   float w[2][kTileRows];
-  float wm[kTileRows];
+  float wm[2][kTileRows];
 };
 
 void LoadGroup(WeightFormat format, const std::byte* tile, int64_t cols,
@@ -27,14 +27,21 @@ void LoadGroup(WeightFormat format, const std::byte* tile, int64_t cols,
     for (int k = 0; k < kGroup; ++k) {
       out.value[k][row] = values.value[k];
     }
-    out.w[0][row] = values.w[0];
-    out.w[1][row] = values.w[1];
-    out.wm[row] = values.wm;
+    for (int half = 0; half < 2; ++half) {
+      out.w[half][row] = values.w[half];
+      out.wm[half][row] = values.wm[half];
+    }
   }
 }
 
-// Dot products of the 16 elements from `k_begin` on. Two products fit 16 bits:
-// 2 * 128 * 127 < 2^15.
+// Whether two products fit 16 bits: 2 * 128 * 127 < 2^15. They do not where
+// bytes are unsigned.
+constexpr bool PairsFit16Bits(const TileLayout& layout) {
+  return layout.code_bits < 8 || layout.value == CodeValue::kSigned;
+}
+
+// Dot products of the 16 elements from `k_begin` on; Pair holds two products.
+template <typename Pair>
 __attribute__((always_inline)) inline void DotHalf(const TileGroup& group,
                                                    const ActivationRecord& x,
                                                    int k_begin, int32_t* dot) {
@@ -43,34 +50,50 @@ __attribute__((always_inline)) inline void DotHalf(const TileGroup& group,
   }
   for (int k = k_begin; k < k_begin + kHalf; k += 2) {
     for (int row = 0; row < kTileRows; ++row) {
-      dot[row] += static_cast<int16_t>(group.value[k][row] * x.q[k] +
-                                       group.value[k + 1][row] * x.q[k + 1]);
+      dot[row] += static_cast<Pair>(group.value[k][row] * x.q[k] +
+                                    group.value[k + 1][row] * x.q[k + 1]);
     }
   }
 }
 
+// What a group adds to a row's sum, before the scale of the activations.
+__attribute__((always_inline)) inline float ValueOf(ProductRule rule,
+                                                    const TileGroup& group,
+                                                    const ActivationRecord& x,
+                                                    int row, int32_t first,
+                                                    int32_t second) {
+  switch (rule) {
+    case ProductRule::kOneScale:
+      break;
+    case ProductRule::kScaleAndMinimum:
+      return std::fma(group.w[0][row], static_cast<float>(first + second),
+                      group.wm[0][row] * x.m_float);
+    case ProductRule::kTwoHalves:
+      return std::fma(group.w[1][row], static_cast<float>(second),
+                      group.w[0][row] * static_cast<float>(first));
+    case ProductRule::kTwoHalvesAndMinima: {
+      const float m0 = static_cast<float>(x.m - x.m1);
+      const float m1 = static_cast<float>(x.m1);
+      const float minima =
+          std::fma(group.wm[1][row], m1, group.wm[0][row] * m0);
+      return std::fma(
+          group.w[1][row], static_cast<float>(second),
+          std::fma(group.w[0][row], static_cast<float>(first), minima));
+    }
+  }
+  return group.w[0][row] * static_cast<float>(first + second);
+}
+
+template <typename Pair>
 __attribute__((always_inline)) inline void AddGroup(ProductRule rule,
                                                     const TileGroup& group,
                                                     const ActivationRecord& x,
                                                     float* sums) {
   int32_t dot[2][kTileRows];
-  DotHalf(group, x, 0, dot[0]);
-  DotHalf(group, x, kHalf, dot[1]);
+  DotHalf<Pair>(group, x, 0, dot[0]);
+  DotHalf<Pair>(group, x, kHalf, dot[1]);
   for (int row = 0; row < kTileRows; ++row) {
-    const float whole = static_cast<float>(dot[0][row] + dot[1][row]);
-    float v = 0;
-    switch (rule) {
-      case ProductRule::kOneScale:
-        v = group.w[0][row] * whole;
-        break;
-      case ProductRule::kScaleAndMinimum:
-        v = std::fma(group.w[0][row], whole, group.wm[row] * x.m_float);
-        break;
-      case ProductRule::kTwoHalves:
-        v = std::fma(group.w[1][row], static_cast<float>(dot[1][row]),
-                     group.w[0][row] * static_cast<float>(dot[0][row]));
-        break;
-    }
+    const float v = ValueOf(rule, group, x, row, dot[0][row], dot[1][row]);
     sums[row] = std::fma(v, x.d, sums[row]);
   }
 }
@@ -78,7 +101,7 @@ __attribute__((always_inline)) inline void AddGroup(ProductRule rule,
 __attribute__((always_inline)) inline void FastQuantTile(
     WeightFormat format, const std::byte* tile, int64_t cols,
     const std::byte* panel, int tokens, TileSums& sums) {
-  const ProductRule rule = LayoutOf(format).rule;
+  const TileLayout& layout = LayoutOf(format);
   TileGroup group;
   for (int64_t g = 0; g < cols / kGroup; ++g) {
     LoadGroup(format, tile, cols, g, group);
@@ -86,7 +109,11 @@ __attribute__((always_inline)) inline void FastQuantTile(
       const int64_t record = g * tokens + t;
       const auto x = LoadBytes<ActivationRecord>(
           panel + record * static_cast<int64_t>(sizeof(ActivationRecord)));
-      AddGroup(rule, group, x, sums[t]);
+      if (PairsFit16Bits(layout)) {
+        AddGroup<int16_t>(layout.rule, group, x, sums[t]);
+      } else {
+        AddGroup<int32_t>(layout.rule, group, x, sums[t]);
+      }
     }
   }
 }

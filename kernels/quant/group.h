@@ -12,16 +12,16 @@ namespace millrace::kernels {
 // them: nothing is rounded on the way into a tile and back.
 struct GroupCodes {
   uint8_t code[kGroup];  // unsigned; Q8_0: two's complement
-  uint16_t d;            // f16: scale of the block or super-block
-  uint16_t m;            // f16: minimum (Q4_1, Q5_1) or its scale (Q4_K, Q5_K)
-  uint8_t scale[2];      // Q4_K, Q5_K: scale, minimum; Q6_K: i8 of both halves
+  uint16_t d;            // scale of the block or super-block; E8M0: 8 bits
+  uint16_t m;            // second number of the block, see Minimum
+  uint8_t scale[2];      // sub-scales as stored, see SubScales
 };
 
 // What products and look-ups need of a group; all exact.
 struct GroupValues {
-  int8_t value[kGroup];
-  float w[2];  // scale of each half of 16
-  float wm;    // minimum: element = w * value - wm; 0 where there is none
+  int16_t value[kGroup];
+  float w[2];   // scale of each half of 16
+  float wm[2];  // minima: element = w * value - wm; 0 where there are none
 };
 
 // Group `group` of a stored row (any alignment).

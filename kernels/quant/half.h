@@ -37,6 +37,13 @@ inline float Bf16ToFloat(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
+// Half of the E8M0 scale 2^(code - 127): what multiplies doubled E2M1 values.
+// Code 0 gives 0; 255, which no checkpoint may hold, infinity.
+inline constexpr uint8_t kE8m0NotANumber = 255;
+inline float E8m0ToHalfScale(uint8_t code) {
+  return std::bit_cast<float>(static_cast<uint32_t>(code) << 23) * 0.5f;
+}
+
 // To nearest, ties to even; subnormals kept, a NaN stays a NaN.
 inline uint16_t FloatToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

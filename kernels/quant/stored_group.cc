@@ -1,4 +1,4 @@
-// Reads groups of 32 out of the block layouts of GGUF.
+// Reads groups of 32 out of stored blocks.
 
 #include <cstring>
 
@@ -27,16 +27,27 @@ void AddFifthBits(uint32_t bits, uint8_t* code) {
   }
 }
 
-// Q4_0, Q4_1, Q5_0, Q5_1: d, [m], [fifth bits], nibbles.
-GroupCodes ReadNibbleBlock(WeightFormat format, const std::byte* block) {
-  const TileLayout& layout = LayoutOf(format);
+// The scale and, where there is one, the second number of a block of 32; `at`
+// moves behind them.
+GroupCodes ReadBlockScales(const TileLayout& layout, const std::byte*& at) {
   GroupCodes codes = {};
-  codes.d = LoadBytes<uint16_t>(block);
-  block += 2;
-  if (layout.rule == ProductRule::kScaleAndMinimum) {
-    codes.m = LoadBytes<uint16_t>(block);
-    block += 2;
+  if (layout.scale == ScaleType::kE8m0) {
+    codes.d = ByteAt(at, 0);
+    at += 1;
+    return codes;
   }
+  codes.d = LoadBytes<uint16_t>(at);
+  at += 2;
+  if (layout.minimum != Minimum::kNone) {
+    codes.m = LoadBytes<uint16_t>(at);
+    at += 2;
+  }
+  return codes;
+}
+
+// Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4: scales, [fifth bits], nibbles.
+GroupCodes ReadNibbleBlock(const TileLayout& layout, const std::byte* block) {
+  GroupCodes codes = ReadBlockScales(layout, block);
   if (layout.code_bits == 4) {
     ReadNibbles(block, codes.code);
   } else {
@@ -46,10 +57,20 @@ GroupCodes ReadNibbleBlock(WeightFormat format, const std::byte* block) {
   return codes;
 }
 
-GroupCodes ReadByteBlock(const std::byte* block) {
-  GroupCodes codes = {};
-  codes.d = LoadBytes<uint16_t>(block);
-  std::memcpy(codes.code, block + 2, kGroup);
+// INT4 and MLX of 4 bits: byte b holds elements 2b (low) and 2b + 1.
+GroupCodes ReadPairBlock(const TileLayout& layout, const std::byte* block) {
+  GroupCodes codes = ReadBlockScales(layout, block);
+  for (int j = 0; j < kGroup / 2; ++j) {
+    codes.code[2 * j] = ByteAt(block, j) & 15;
+    codes.code[2 * j + 1] = static_cast<uint8_t>(ByteAt(block, j) >> 4);
+  }
+  return codes;
+}
+
+// Q8_0, MLX of 8 bits.
+GroupCodes ReadByteBlock(const TileLayout& layout, const std::byte* block) {
+  GroupCodes codes = ReadBlockScales(layout, block);
+  std::memcpy(codes.code, block, kGroup);
   return codes;
 }
 
@@ -105,6 +126,45 @@ GroupCodes ReadQ6K(const std::byte* block, int j) {
   return codes;
 }
 
+// Two-bit codes of Q2_K and Q3_K: group j of 8 lies in half j / 4 of qs,
+// shifted by two bits for each group before it in that half.
+void ReadTwoBits(const std::byte* qs, int j, uint8_t* code) {
+  for (int l = 0; l < kGroup; ++l) {
+    code[l] = ByteAt(qs, 32 * (j / 4) + l) >> (2 * (j % 4)) & 3;
+  }
+}
+
+// Q2_K: scales[16], qs[64], d, dmin.
+GroupCodes ReadQ2K(const std::byte* block, int j) {
+  GroupCodes codes = {};
+  codes.scale[0] = ByteAt(block, 2 * j);
+  codes.scale[1] = ByteAt(block, 2 * j + 1);
+  ReadTwoBits(block + 16, j, codes.code);
+  codes.d = LoadBytes<uint16_t>(block + 80);
+  codes.m = LoadBytes<uint16_t>(block + 82);
+  return codes;
+}
+
+// Scale k of the 16 six-bit ones of Q3_K in twelve bytes.
+uint8_t ReadQ3KScale(const std::byte* s, int k) {
+  const int low = ByteAt(s, k % 8) >> (4 * (k / 8)) & 15;
+  const int high = ByteAt(s, 8 + k % 4) >> (2 * (k / 4)) & 3;
+  return static_cast<uint8_t>(low | high << 4);
+}
+
+// Q3_K: hmask[32], qs[64], scales[12], d. A set bit of hmask adds 4.
+GroupCodes ReadQ3K(const std::byte* block, int j) {
+  GroupCodes codes = {};
+  ReadTwoBits(block + 32, j, codes.code);
+  for (int l = 0; l < kGroup; ++l) {
+    codes.code[l] |= static_cast<uint8_t>((ByteAt(block, l) >> j & 1) << 2);
+  }
+  codes.scale[0] = ReadQ3KScale(block + 96, 2 * j);
+  codes.scale[1] = ReadQ3KScale(block + 96, 2 * j + 1);
+  codes.d = LoadBytes<uint16_t>(block + 108);
+  return codes;
+}
+
 }  // namespace
 
 GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
@@ -118,32 +178,35 @@ GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
     case WeightFormat::kF32:
     case WeightFormat::kF16:
     case WeightFormat::kBf16:
-    case WeightFormat::kQ2_K:
-    case WeightFormat::kQ3_K:
-    case WeightFormat::kIq4Nl:
-    case WeightFormat::kMxfp4:
-    case WeightFormat::kInt4:
-    case WeightFormat::kInt4F16:
-    case WeightFormat::kInt4Zero:
-    case WeightFormat::kInt4ZeroF16:
-    case WeightFormat::kMlx4:
-    case WeightFormat::kMlx4F16:
-    case WeightFormat::kMlx8:
-    case WeightFormat::kMlx8F16:
     case WeightFormat::kFp8:
       break;
     case WeightFormat::kQ4_0:
     case WeightFormat::kQ4_1:
     case WeightFormat::kQ5_0:
     case WeightFormat::kQ5_1:
-      return ReadNibbleBlock(format, block);
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kMxfp4:
+      return ReadNibbleBlock(LayoutOf(format), block);
+    case WeightFormat::kInt4:
+    case WeightFormat::kInt4F16:
+    case WeightFormat::kInt4Zero:
+    case WeightFormat::kInt4ZeroF16:
+    case WeightFormat::kMlx4:
+    case WeightFormat::kMlx4F16:
+      return ReadPairBlock(LayoutOf(format), block);
     case WeightFormat::kQ8_0:
-      return ReadByteBlock(block);
+    case WeightFormat::kMlx8:
+    case WeightFormat::kMlx8F16:
+      return ReadByteBlock(LayoutOf(format), block);
     case WeightFormat::kQ4_K:
     case WeightFormat::kQ5_K:
       return ReadQ4KOrQ5K(format, block, j);
     case WeightFormat::kQ6_K:
       return ReadQ6K(block, j);
+    case WeightFormat::kQ2_K:
+      return ReadQ2K(block, j);
+    case WeightFormat::kQ3_K:
+      return ReadQ3K(block, j);
   }
   return {};
 }

@@ -47,12 +47,17 @@ void PackElements(WeightFormat format, const std::byte* rows,
   }
 }
 
-void PackGroups(WeightFormat format, const std::byte* stored, int row,
-                int64_t cols, std::byte* tile) {
+TileError PackGroups(WeightFormat format, const std::byte* stored, int row,
+                     int64_t cols, std::byte* tile) {
+  const bool is_e8m0 = LayoutOf(format).scale == ScaleType::kE8m0;
   for (int64_t group = 0; group < cols / kGroup; ++group) {
-    WriteTileGroup(format, tile, cols, row, group,
-                   ReadStoredGroup(format, stored, group));
+    const GroupCodes codes = ReadStoredGroup(format, stored, group);
+    if (is_e8m0 && codes.d == kE8m0NotANumber) {
+      return TileError::kBadScale;
+    }
+    WriteTileGroup(format, tile, cols, row, group, codes);
   }
+  return TileError::kNone;
 }
 
 }  // namespace
@@ -68,7 +73,7 @@ int64_t TileBytes(WeightFormat format, int64_t cols) {
   const int64_t records =
       (groups + layout.groups_per_record - 1) / layout.groups_per_record;
   return FrontBytes(layout, cols) + records * layout.scale_bytes +
-         groups * layout.code_bytes;
+         groups * CodeBytes(layout);
 }
 
 TileError PackTile(WeightFormat format, const std::byte* rows,
@@ -81,7 +86,11 @@ TileError PackTile(WeightFormat format, const std::byte* rows,
     PackElements<2>(format, rows, row_stride, num_rows, cols, tile);
   } else {
     for (int row = 0; row < num_rows; ++row) {
-      PackGroups(format, rows + row * row_stride, row, cols, tile);
+      const TileError error =
+          PackGroups(format, rows + row * row_stride, row, cols, tile);
+      if (error != TileError::kNone) {
+        return error;
+      }
     }
   }
   return TileError::kNone;

@@ -2,6 +2,7 @@
 // of a row are four neighbouring bytes, handled as one 32-bit word.
 
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/quant/group.h"
 #include "kernels/quant/half.h"
@@ -27,57 +28,133 @@ Place PlaceOf(const TileLayout& layout, int64_t cols, int64_t group) {
   const int64_t scales =
       FrontBytes(layout, cols) + record * RecordBytes(layout);
   return {record * layout.front_bytes, scales,
-          scales + layout.scale_bytes + in_record * layout.code_bytes,
+          scales + layout.scale_bytes + in_record * CodeBytes(layout),
           in_record};
+}
+
+uint32_t LoadWord(const uint8_t* from) {
+  uint32_t word;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
 }
 
 void OrWord(uint32_t bits, std::byte* to) {
   StoreBytes(LoadBytes<uint32_t>(to) | bits, to);
 }
 
-void WriteCodes(int code_bits, const uint8_t* code, std::byte* lane) {
-  for (int quad = 0; quad < kQuads; ++quad) {
-    uint32_t word;
-    std::memcpy(&word, code + 4 * quad, sizeof(word));
-    if (code_bits == 8) {
-      StoreBytes(word, lane + kRegisterBytes * quad);
-      continue;
-    }
-    OrWord((word & 0x0f0f0f0f) << (4 * (quad & 1)),
-           lane + kRegisterBytes * (quad / 2));
-    if (code_bits == 5) {
-      OrWord((word >> 4 & 0x01010101) << quad, lane + kNibbleBytes);
-    } else if (code_bits == 6) {
-      OrWord((word >> 4 & 0x03030303) << (2 * (quad % 4)),
-             lane + kNibbleBytes + kRegisterBytes * (quad / 4));
-    }
+// Codes of 4 to 6 bits have nibbles in front; what is above them, or codes of 2
+// and 3 bits, lies in planes: two bits of four quads each, then one bit of
+// eight.
+struct Planes {
+  int pairs_shift = -1;  // of the two bits in the code; -1: no such planes
+  int pairs_at = 0;      // offset of their first register
+  int single_shift = -1;
+  int single_at = 0;
+};
+
+constexpr Planes PlanesOf(int code_bits) {
+  switch (code_bits) {
+    case 2:
+      return {0, 0, -1, 0};
+    case 3:
+      return {0, 0, 2, 2 * kRegisterBytes};
+    case 5:
+      return {-1, 0, 4, kNibbleBytes};
+    case 6:
+      return {4, kNibbleBytes, -1, 0};
+    default:
+      return {};
   }
+}
+
+// Offset of the register of pairs that holds a quad, and its bits there.
+int PairsRegister(int quad) { return kRegisterBytes * (quad / 4); }
+int PairsBit(int quad) { return 2 * (quad % 4); }
+
+constexpr uint32_t kNibbles = 0x0f0f0f0f;
+constexpr uint32_t kPairs = 0x03030303;
+constexpr uint32_t kSingles = 0x01010101;
+
+template <int kBits>
+void WriteQuad(int quad, uint32_t word, std::byte* lane) {
+  constexpr Planes kPlanes = PlanesOf(kBits);
+  if constexpr (kBits == 8) {
+    StoreBytes(word, lane + kRegisterBytes * quad);
+  } else if constexpr (kBits >= 4) {
+    OrWord((word & kNibbles) << (4 * (quad & 1)),
+           lane + kRegisterBytes * (quad / 2));
+  }
+  if constexpr (kPlanes.pairs_shift >= 0) {
+    OrWord((word >> kPlanes.pairs_shift & kPairs) << PairsBit(quad),
+           lane + kPlanes.pairs_at + PairsRegister(quad));
+  }
+  if constexpr (kPlanes.single_shift >= 0) {
+    OrWord((word >> kPlanes.single_shift & kSingles) << quad,
+           lane + kPlanes.single_at);
+  }
+}
+
+template <int kBits>
+uint32_t ReadQuad(int quad, const std::byte* lane) {
+  constexpr Planes kPlanes = PlanesOf(kBits);
+  uint32_t word = 0;
+  if constexpr (kBits == 8) {
+    word = LoadBytes<uint32_t>(lane + kRegisterBytes * quad);
+  } else if constexpr (kBits >= 4) {
+    const auto both = LoadBytes<uint32_t>(lane + kRegisterBytes * (quad / 2));
+    word = both >> (4 * (quad & 1)) & kNibbles;
+  }
+  if constexpr (kPlanes.pairs_shift >= 0) {
+    const auto plane =
+        LoadBytes<uint32_t>(lane + kPlanes.pairs_at + PairsRegister(quad));
+    word |= (plane >> PairsBit(quad) & kPairs) << kPlanes.pairs_shift;
+  }
+  if constexpr (kPlanes.single_shift >= 0) {
+    const auto plane = LoadBytes<uint32_t>(lane + kPlanes.single_at);
+    word |= (plane >> quad & kSingles) << kPlanes.single_shift;
+  }
+  return word;
+}
+
+// Calls visit(number of bits as a constant): loops over codes without branches.
+template <typename Visit>
+void WithBits(int code_bits, Visit visit) {
+  switch (code_bits) {
+    case 2:
+      return visit(std::integral_constant<int, 2>());
+    case 3:
+      return visit(std::integral_constant<int, 3>());
+    case 4:
+      return visit(std::integral_constant<int, 4>());
+    case 5:
+      return visit(std::integral_constant<int, 5>());
+    case 6:
+      return visit(std::integral_constant<int, 6>());
+    default:
+      return visit(std::integral_constant<int, 8>());
+  }
+}
+
+void WriteCodes(int code_bits, const uint8_t* code, std::byte* lane) {
+  WithBits(code_bits, [&](auto bits) {
+    for (int quad = 0; quad < kQuads; ++quad) {
+      WriteQuad<bits>(quad, LoadWord(code + 4 * quad), lane);
+    }
+  });
 }
 
 void ReadCodes(int code_bits, const std::byte* lane, uint8_t* code) {
-  for (int quad = 0; quad < kQuads; ++quad) {
-    uint32_t word;
-    if (code_bits == 8) {
-      word = LoadBytes<uint32_t>(lane + kRegisterBytes * quad);
-    } else {
-      word = LoadBytes<uint32_t>(lane + kRegisterBytes * (quad / 2));
-      word = word >> (4 * (quad & 1)) & 0x0f0f0f0f;
+  WithBits(code_bits, [&](auto bits) {
+    for (int quad = 0; quad < kQuads; ++quad) {
+      const uint32_t word = ReadQuad<bits>(quad, lane);
+      std::memcpy(code + 4 * quad, &word, sizeof(word));
     }
-    if (code_bits == 5) {
-      const uint32_t plane = LoadBytes<uint32_t>(lane + kNibbleBytes);
-      word |= (plane >> quad & 0x01010101) << 4;
-    } else if (code_bits == 6) {
-      const uint32_t plane = LoadBytes<uint32_t>(lane + kNibbleBytes +
-                                                 kRegisterBytes * (quad / 4));
-      word |= (plane >> (2 * (quad % 4)) & 0x03030303) << 4;
-    }
-    std::memcpy(code + 4 * quad, &word, sizeof(word));
-  }
+  });
 }
 
-// Six-bit values: 256 of a super-block, [group][scale, minimum][16 rows], cut
-// into four vectors of 64. The first three lie in bits 0-5 of three vectors,
-// the fourth in their bits 6-7, two bits in each.
+// Six-bit values: 256 of a super-block, [group][2][16 rows], cut into four
+// vectors of 64. The first three lie in bits 0-5 of three vectors, the fourth
+// in their bits 6-7, two bits in each.
 constexpr int kSixBitVector = 64;
 
 void WriteSixBits(uint8_t value, int position, std::byte* vectors) {
@@ -105,12 +182,35 @@ uint8_t ReadSixBits(int position, const std::byte* vectors) {
   return static_cast<uint8_t>(value);
 }
 
-// Offsets inside the scales of a record.
-constexpr int kSecondHalves = 2 * kTileRows;      // second f16[16]
-constexpr int kSixBitScales = 2 * kSecondHalves;  // of Q4_K, Q5_K
+// Offsets of the scales of a group and row in a tile; -1: not there.
+struct ScalePlace {
+  int64_t d;  // one byte of E8M0, or two
+  int64_t m;
+  int64_t sub_scales;  // of the whole record
+};
 
-bool IsSuperBlock(const TileLayout& layout) {
-  return layout.groups_per_record == 8;
+constexpr int kHalvesBytes = 2 * kTileRows;  // a 16-bit number of each row
+
+ScalePlace ScalesOf(const TileLayout& layout, const Place& place, int row) {
+  const int64_t record = place.scales;
+  if (layout.front_bytes > 0) {
+    return {place.front + 2 * row, -1, record};
+  }
+  if (layout.scale == ScaleType::kE8m0) {
+    return {record + kTileRows * place.in_record + row, -1, -1};
+  }
+  if (layout.minimum == Minimum::kNone) {
+    return {record + kHalvesBytes * place.in_record + 2 * row, -1, -1};
+  }
+  return {record + 2 * row, record + kHalvesBytes + 2 * row,
+          record + 2 * kHalvesBytes};
+}
+
+// Index of sub-scale `which` (0, 1) of a row, bytes or six-bit values.
+int SubScaleAt(const TileLayout& layout, int in_record, int row, int which) {
+  return layout.sub_scales == SubScales::kSixBits
+             ? kTileRows * (2 * in_record + which) + row
+             : 2 * (kTileRows * in_record + row) + which;
 }
 
 }  // namespace
@@ -120,21 +220,24 @@ void WriteTileGroup(WeightFormat format, std::byte* tile, int64_t cols, int row,
   const TileLayout& layout = LayoutOf(format);
   const Place place = PlaceOf(layout, cols, group);
   WriteCodes(layout.code_bits, codes.code, tile + place.codes + 4 * row);
-  std::byte* scales = tile + place.scales;
-  if (layout.rule == ProductRule::kTwoHalves) {
-    StoreBytes(codes.d, tile + place.front + 2 * row);
-    const int at = 2 * (kTileRows * place.in_record + row);
-    scales[at] = std::byte{codes.scale[0]};
-    scales[at + 1] = std::byte{codes.scale[1]};
-  } else if (layout.rule == ProductRule::kOneScale) {
-    StoreBytes(codes.d, scales + kSecondHalves * place.in_record + 2 * row);
+  const ScalePlace scales = ScalesOf(layout, place, row);
+  if (layout.scale == ScaleType::kE8m0) {
+    tile[scales.d] = std::byte{static_cast<uint8_t>(codes.d)};
   } else {
-    StoreBytes(codes.d, scales + 2 * row);
-    StoreBytes(codes.m, scales + kSecondHalves + 2 * row);
-    if (IsSuperBlock(layout)) {
-      const int at = 2 * kTileRows * place.in_record + row;
-      WriteSixBits(codes.scale[0], at, scales + kSixBitScales);
-      WriteSixBits(codes.scale[1], at + kTileRows, scales + kSixBitScales);
+    StoreBytes(codes.d, tile + scales.d);
+  }
+  if (scales.m >= 0) {
+    StoreBytes(codes.m, tile + scales.m);
+  }
+  if (layout.sub_scales == SubScales::kNone) {
+    return;
+  }
+  for (int which = 0; which < 2; ++which) {
+    const int at = SubScaleAt(layout, place.in_record, row, which);
+    if (layout.sub_scales == SubScales::kSixBits) {
+      WriteSixBits(codes.scale[which], at, tile + scales.sub_scales);
+    } else {
+      tile[scales.sub_scales + at] = std::byte{codes.scale[which]};
     }
   }
 }
@@ -145,23 +248,22 @@ GroupCodes ReadTileGroup(WeightFormat format, const std::byte* tile,
   const Place place = PlaceOf(layout, cols, group);
   GroupCodes codes = {};
   ReadCodes(layout.code_bits, tile + place.codes + 4 * row, codes.code);
-  const std::byte* scales = tile + place.scales;
-  if (layout.rule == ProductRule::kTwoHalves) {
-    codes.d = LoadBytes<uint16_t>(tile + place.front + 2 * row);
-    const int at = 2 * (kTileRows * place.in_record + row);
-    codes.scale[0] = std::to_integer<uint8_t>(scales[at]);
-    codes.scale[1] = std::to_integer<uint8_t>(scales[at + 1]);
-  } else if (layout.rule == ProductRule::kOneScale) {
-    codes.d =
-        LoadBytes<uint16_t>(scales + kSecondHalves * place.in_record + 2 * row);
-  } else {
-    codes.d = LoadBytes<uint16_t>(scales + 2 * row);
-    codes.m = LoadBytes<uint16_t>(scales + kSecondHalves + 2 * row);
-    if (IsSuperBlock(layout)) {
-      const int at = 2 * kTileRows * place.in_record + row;
-      codes.scale[0] = ReadSixBits(at, scales + kSixBitScales);
-      codes.scale[1] = ReadSixBits(at + kTileRows, scales + kSixBitScales);
-    }
+  const ScalePlace scales = ScalesOf(layout, place, row);
+  codes.d = layout.scale == ScaleType::kE8m0
+                ? std::to_integer<uint16_t>(tile[scales.d])
+                : LoadBytes<uint16_t>(tile + scales.d);
+  if (scales.m >= 0) {
+    codes.m = LoadBytes<uint16_t>(tile + scales.m);
+  }
+  if (layout.sub_scales == SubScales::kNone) {
+    return codes;
+  }
+  for (int which = 0; which < 2; ++which) {
+    const int at = SubScaleAt(layout, place.in_record, row, which);
+    codes.scale[which] =
+        layout.sub_scales == SubScales::kSixBits
+            ? ReadSixBits(at, tile + scales.sub_scales)
+            : std::to_integer<uint8_t>(tile[scales.sub_scales + at]);
   }
   return codes;
 }

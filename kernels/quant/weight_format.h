@@ -41,7 +41,7 @@ enum class WeightFormat : uint8_t {
 inline constexpr int kNumStoredFormats = 24;
 
 // Formats from here on have stored rows, but neither tiles nor products.
-inline constexpr int kNumWeightFormats = 11;
+inline constexpr int kNumWeightFormats = 23;
 
 struct WeightFormatTraits {
   const char* name;  // as shown to people, lower case

@@ -1,6 +1,6 @@
-// The bits of every answer stay the same for weights of every format, dense and
-// with experts: every value of every dimension alone and every pair of values.
-// A kernel of one format that sums in another order shows.
+// The bits of every answer stay the same for weights of every format of GGUF,
+// dense and with experts: every value of every dimension alone and every pair
+// of values. A kernel of one format that sums in another order shows.
 #include <string>
 #include <tuple>
 
@@ -27,11 +27,11 @@ TinyModel SmallModel(TinyFamily family, WeightFormat format) {
 }
 
 class FormatTest
-    : public ::testing::TestWithParam<std::tuple<TinyFamily, int>> {};
+    : public ::testing::TestWithParam<std::tuple<TinyFamily, WeightFormat>> {};
 
 TEST_P(FormatTest, EveryValueAndPair) {
   const auto [family, format] = GetParam();
-  const TinyModel model = SmallModel(family, static_cast<WeightFormat>(format));
+  const TinyModel model = SmallModel(family, format);
   const TempDir folder;
   const std::string path = folder.File("model.gguf");
   WriteTinyGguf(model, path);
@@ -50,12 +50,10 @@ INSTANTIATE_TEST_SUITE_P(
     Formats, FormatTest,
     ::testing::Combine(::testing::Values(TinyFamily::kLlama,
                                          TinyFamily::kQwen3Moe),
-                       ::testing::Range(0, kernels::kNumWeightFormats)),
+                       ::testing::ValuesIn(GgufFormats())),
     [](const auto& info) {
       return std::string(TinyFamilyName(std::get<0>(info.param))) + "_" +
-             kernels::TraitsOf(
-                 static_cast<WeightFormat>(std::get<1>(info.param)))
-                 .name;
+             kernels::TraitsOf(std::get<1>(info.param)).name;
     });
 
 }  // namespace

@@ -35,8 +35,10 @@ bool Interleaves(TinyFamily family) {
          family == TinyFamily::kSmollm3;
 }
 
+constexpr uint32_t kGgmlIds = 64;
+
 uint32_t GgmlIdOf(WeightFormat format) {
-  for (uint32_t id = 0; id < 64; ++id) {
+  for (uint32_t id = 0; id < kGgmlIds; ++id) {
     const model::GgmlType* type = model::FindGgmlType(id);
     if (type != nullptr && type->format == format) {
       return id;
@@ -122,6 +124,17 @@ GgufWriter MakeTinyGguf(const TinyModel& model) {
                   GgmlIdOf(format), DataOf(tensor, model, format));
   }
   return out;
+}
+
+std::vector<WeightFormat> GgufFormats() {
+  std::vector<WeightFormat> formats;
+  for (int i = 0; i < kernels::kNumWeightFormats; ++i) {
+    const auto format = static_cast<WeightFormat>(i);
+    if (GgmlIdOf(format) < kGgmlIds) {
+      formats.push_back(format);
+    }
+  }
+  return formats;
 }
 
 void WriteTinyGguf(const TinyModel& model, const std::string& path) {

@@ -54,6 +54,9 @@ TinyModel ForFormat(TinyFamily family, kernels::WeightFormat format);
 // into the folder, which must exist.
 void WriteTinyFolder(const TinyModel& model, const std::string& folder);
 
+// Formats that GGUF has a type for.
+std::vector<kernels::WeightFormat> GgufFormats();
+
 // GGUF knows llama (mistral counts as one, without window), smollm3, qwen2,
 // qwen3, qwen3moe. Vectors and routers are f32, as converters make them.
 void WriteTinyGguf(const TinyModel& model, const std::string& path);

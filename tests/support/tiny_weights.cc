@@ -135,6 +135,52 @@ class RowWriter {
     }
     PutHalf(Scale(18.5 * 40));
   }
+  void PutScaleOf(bool half, double value) {
+    if (half) {
+      PutHalf(value);
+    } else {
+      Put(kernels::FloatToBf16(static_cast<float>(value)));
+    }
+  }
+  // INT4 of mean 0: scale, zero point where there is one, codes.
+  void WriteInt4(bool half, bool zero) {
+    PutScaleOf(half, Scale(4.6));
+    if (zero) {
+      PutScaleOf(half, 6 + random_.Below(4));
+    }
+    PutRandom(16);
+  }
+  // MLX: the scale may be negative.
+  void WriteMlx(bool half, int bits) {
+    const double levels = bits == 8 ? 255 : 15;
+    const double scale =
+        Scale(levels * 0.29) * (random_.Below(2) == 0 ? 1 : -1);
+    PutScaleOf(half, scale);
+    PutScaleOf(half, -levels / 2 * scale);
+    PutRandom(4 * bits);
+  }
+  // Doubled values have a deviation of 5.9; the scale is the power of two next
+  // below, or half of it.
+  void WriteMxfp4() {
+    const int exponent = std::ilogb(rows_.deviation / (5.9 / 2));
+    Put(static_cast<uint8_t>(127 + exponent -
+                             static_cast<int>(random_.Below(2))));
+    PutRandom(16);
+  }
+  // Scales of 4 to 15, each with the minimum that centres its codes.
+  void WriteQ2K() {
+    for (int i = 0; i < 16; ++i) {
+      Put(static_cast<uint8_t>((4 + random_.Below(12)) * 0x11));
+    }
+    PutRandom(64);
+    const double scale = Scale(9.5 * 1.12);
+    PutHalf(scale);
+    PutHalf(1.5 * scale);
+  }
+  void WriteQ3K() {
+    PutRandom(32 + 64 + 12);
+    PutHalf(Scale(18.5 * 2.3));
+  }
   void WriteBlock();
 
   const TinyRows& rows_;
@@ -187,17 +233,34 @@ void RowWriter::WriteBlock() {
       WriteQ6K();
       return;
     case WeightFormat::kQ2_K:
+      WriteQ2K();
+      return;
     case WeightFormat::kQ3_K:
+      WriteQ3K();
+      return;
     case WeightFormat::kIq4Nl:
+      PutHalf(Scale(67));
+      PutRandom(16);
+      return;
     case WeightFormat::kMxfp4:
+      WriteMxfp4();
+      return;
     case WeightFormat::kInt4:
     case WeightFormat::kInt4F16:
+      WriteInt4(format_ == WeightFormat::kInt4F16, false);
+      return;
     case WeightFormat::kInt4Zero:
     case WeightFormat::kInt4ZeroF16:
+      WriteInt4(format_ == WeightFormat::kInt4ZeroF16, true);
+      return;
     case WeightFormat::kMlx4:
     case WeightFormat::kMlx4F16:
+      WriteMlx(format_ == WeightFormat::kMlx4F16, 4);
+      return;
     case WeightFormat::kMlx8:
     case WeightFormat::kMlx8F16:
+      WriteMlx(format_ == WeightFormat::kMlx8F16, 8);
+      return;
     case WeightFormat::kFp8:
       return;
   }

@@ -143,7 +143,7 @@ TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
   if (elements == 1) {
     return;  // no integers in these
   }
-  for (const uint8_t codes : {0x00, 0x7f, 0x80, 0xff}) {
+  for (const uint8_t codes : {0x00, 0x77, 0x7f, 0x80, 0xff}) {
     for (const float sign : {-1.0f, 1.0f}) {
       for (const int64_t tokens : {1, 2, 5}) {
         const MatMulShape shape = {format_, 16, 3 * elements, tokens, false};
@@ -155,12 +155,11 @@ TEST_P(MatMulIsaTest, EqualsScalarAtTheEndsOfTheIntegers) {
         std::vector<std::byte> row =
             RandomRow(format_, shape.cols, Spread::kOrdinary, random);
         const int64_t block = TraitsOf(format_).block_bytes;
+        const FloatBytes scale = FloatBytesOf(format_);
         for (int64_t i = 0; i < row_bytes; ++i) {
-          const bool scale =
-              format_ == WeightFormat::kQ6_K ? i % block >= 208 : i % block < 4;
-          // The first codes of the small formats stay random.
-          row[static_cast<size_t>(i)] =
-              scale ? row[static_cast<size_t>(i)] : std::byte{codes};
+          if (i % block < scale.begin || i % block >= scale.end) {
+            row[static_cast<size_t>(i)] = std::byte{codes};
+          }
         }
         PackTile(format_, row.data(), 0, 16, shape.cols, product.tiles.data());
         ExpectEqual(product);

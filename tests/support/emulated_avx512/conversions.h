@@ -21,8 +21,8 @@ inline __m512i IntsOfFloats(__m512 a) {
   return Join(_mm256_cvtps_epi32(halves.low), _mm256_cvtps_epi32(halves.high));
 }
 
-// Sixteen 32-bit elements to narrower or wider ones of type To: the low bits,
-// or all of them extended as From's sign says.
+// Elements to narrower or wider ones of type To: the low bits, or all of them
+// extended as From's sign says.
 template <typename Result, typename To, typename From, typename Source>
 inline Result ConvertInts(Source a) {
   const auto from = ElementsOf<From>(a);
@@ -46,6 +46,10 @@ inline __m512i IntsOfWords(__m256i a) {
   return ConvertInts<__m512i, uint32_t, uint16_t>(a);
 }
 
+inline __m512i WordsOfBytes(__m256i a) {
+  return ConvertInts<__m512i, uint16_t, uint8_t>(a);
+}
+
 inline float FirstFloat(__m512 a) { return ElementsOf<float>(a).at[0]; }
 
 }  // namespace
@@ -58,6 +62,7 @@ inline float FirstFloat(__m512 a) { return ElementsOf<float>(a).at[0]; }
 #define _mm512_cvtepi32_epi16 ::millrace::emulated::WordsOfInts
 #define _mm512_cvtepu8_epi32 ::millrace::emulated::IntsOfBytes
 #define _mm512_cvtepu16_epi32 ::millrace::emulated::IntsOfWords
+#define _mm512_cvtepu8_epi16 ::millrace::emulated::WordsOfBytes
 #define _mm512_cvtss_f32 ::millrace::emulated::FirstFloat
 // The rounding is part of the instruction, hence no function.
 #undef _mm512_cvtps_ph

@@ -268,6 +268,50 @@ TEST(ProductRuleTest, FollowsTheWrittenFormula) {
   q6_k.row_index.clear();
   EXPECT_EQ(RunMatMul(table, ComputeMode::kFast, q6_k)[0],
             2 * -2 * 5 * 127 + 2 * 3 * 10);
+
+  MatMulCase q2_k({WeightFormat::kQ2_K, 1, 256, 1, false}, Spread::kOrdinary,
+                  Spread::kOrdinary, random);
+  stored.assign(84, std::byte{0});
+  stored[0] = std::byte{0x25};                // scale 5, minimum 2
+  stored[1] = std::byte{0x1f};                // scale 15, minimum 1
+  stored[16] = std::byte{0x03};               // element 0: 3
+  stored[32] = std::byte{0x02};               // element 16: 2
+  StoreBytes<uint16_t>(0x4000, &stored[80]);  // d = 2
+  StoreBytes<uint16_t>(0x3800, &stored[82]);  // dmin = 0.5
+  PackTile(q2_k.shape.format, stored.data(), 84, 1, 256, q2_k.tiles.data());
+  q2_k.x = q6_k.x;
+  q2_k.row_index.clear();
+  EXPECT_EQ(RunMatMul(table, ComputeMode::kFast, q2_k)[0],
+            2 * 5 * 3 * 127 + 2 * 15 * 2 * 10 - 0.5f * 2 * 125 - 0.5f * 10);
+}
+
+// The other formulas of w and the largest integer of all.
+TEST(ProductRuleTest, ZeroPointsTablesAndUnsignedBytes) {
+  std::vector<float> x(32, 127);
+  const KernelTable table = BuildKernelTable(Isa::kScalar);
+  std::mt19937 random(kSeed);
+  const auto run = [&](WeightFormat format,
+                       const std::vector<std::byte>& stored) {
+    MatMulCase product({format, 1, 32, 1, false}, Spread::kOrdinary,
+                       Spread::kOrdinary, random);
+    PackTile(format, stored.data(), 0, 1, 32, product.tiles.data());
+    product.x = x;
+    product.row_index.clear();
+    return RunMatMul(table, ComputeMode::kFast, product)[0];
+  };
+  std::vector<std::byte> mlx8(36, std::byte{255});
+  StoreBytes<uint16_t>(0xbf80, &mlx8[0]);  // scale -1
+  StoreBytes<uint16_t>(0x4000, &mlx8[2]);  // bias 2
+  EXPECT_EQ(run(WeightFormat::kMlx8, mlx8), 32 * 127 * (-255 + 2));
+
+  std::vector<std::byte> zero(20, std::byte{0xfe});  // 14 and 15 in turn
+  StoreBytes<uint16_t>(0x3800, &zero[0]);            // scale 0.5
+  StoreBytes<uint16_t>(0x4880, &zero[2]);            // zero point 9
+  EXPECT_EQ(run(WeightFormat::kInt4ZeroF16, zero), 16 * 127 * 0.5f * (5 + 6));
+
+  std::vector<std::byte> mxfp4(17, std::byte{0xf5});  // 3 and -6
+  mxfp4[0] = std::byte{128};                          // scale 2
+  EXPECT_EQ(run(WeightFormat::kMxfp4, mxfp4), 16 * 127 * 2.0f * (3 - 6));
 }
 
 }  // namespace

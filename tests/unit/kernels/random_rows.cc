@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/quant/half.h"
+#include "kernels/quant/tile_layout.h"
 
 namespace millrace::kernels {
 namespace {
@@ -41,15 +42,45 @@ float OrdinaryFloat(std::mt19937& random) {
   return std::ldexp(unit, static_cast<int>(random() % 5) - 2);
 }
 
+// A scale as bf16. Finite ones leave room for the product with a code.
+uint16_t RandomBf16Scale(Spread spread, std::mt19937& random) {
+  if (spread == Spread::kOrdinary) {
+    return FloatToBf16(HalfToFloat(RandomHalf(spread, random)));
+  }
+  const uint16_t scale = RandomBf16(spread, random);
+  const bool large = (scale & 0x7fff) >= 0x7a00;  // 2^117
+  return spread == Spread::kFinite && large ? scale & 0xbfff : scale;
+}
+
+uint8_t RandomE8m0(Spread spread, std::mt19937& random) {
+  if (spread == Spread::kOrdinary) {
+    return static_cast<uint8_t>(119 + random() % 5);
+  }
+  // Not 255, which no checkpoint may hold; finite: times 12 stays finite.
+  return static_cast<uint8_t>(random() %
+                              (spread == Spread::kFinite ? 250 : 255));
+}
+
 void StoreScale(WeightFormat format, Spread spread, std::mt19937& random,
                 std::byte* block) {
-  const bool last = format == WeightFormat::kQ6_K;
-  const bool has_minimum =
-      format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1 ||
-      format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K;
-  StoreBytes(RandomHalf(spread, random), block + (last ? 208 : 0));
-  if (has_minimum) {
-    StoreBytes(RandomHalf(spread, random), block + 2);
+  const TileLayout& layout = LayoutOf(format);
+  std::byte* at = block + FloatBytesOf(format).begin;
+  if (layout.scale == ScaleType::kE8m0) {
+    *at = std::byte{RandomE8m0(spread, random)};
+    return;
+  }
+  const bool bf16 = layout.scale == ScaleType::kBf16;
+  const auto draw = [&] {
+    return bf16 ? RandomBf16Scale(spread, random) : RandomHalf(spread, random);
+  };
+  StoreBytes(draw(), at);
+  if (layout.minimum == Minimum::kZeroPoint) {
+    const auto zero = static_cast<float>(random() % 16);
+    const uint16_t half = static_cast<uint16_t>(
+        zero == 0 ? 0 : ((std::bit_cast<uint32_t>(zero) >> 13) - (112 << 10)));
+    StoreBytes(bf16 ? FloatToBf16(zero) : half, at + 2);
+  } else if (layout.minimum != Minimum::kNone) {
+    StoreBytes(draw(), at + 2);
   }
 }
 
@@ -78,6 +109,22 @@ float RandomFloat(Spread spread, std::mt19937& random) {
   return std::bit_cast<float>(RandomBits(8, 23, spread, random));
 }
 
+FloatBytes FloatBytesOf(WeightFormat format) {
+  if (!IsQuantised(format)) {
+    return {0, TraitsOf(format).block_bytes};
+  }
+  const TileLayout& layout = LayoutOf(format);
+  const int64_t bytes = layout.scale == ScaleType::kE8m0   ? 1
+                        : layout.minimum == Minimum::kNone ? 2
+                                                           : 4;
+  // Of these they stand at the end.
+  const bool last = format == WeightFormat::kQ2_K ||
+                    format == WeightFormat::kQ3_K ||
+                    format == WeightFormat::kQ6_K;
+  const int64_t begin = last ? TraitsOf(format).block_bytes - bytes : 0;
+  return {begin, begin + bytes};
+}
+
 std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
                                  Spread spread, std::mt19937& random) {
   std::vector<std::byte> row(static_cast<size_t>(StoredRowBytes(format, cols)));
@@ -89,6 +136,9 @@ std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
     switch (format) {
       case WeightFormat::kF32:
         StoreBytes(RandomFloat(spread, random), &row[at]);
+        break;
+      case WeightFormat::kF16:
+        StoreBytes(RandomHalf(spread, random), &row[at]);
         break;
       case WeightFormat::kBf16:
         StoreBytes(RandomBf16(spread, random), &row[at]);

@@ -20,6 +20,14 @@ uint16_t RandomHalf(Spread spread, std::mt19937& random);
 uint16_t RandomBf16(Spread spread, std::mt19937& random);
 float RandomFloat(Spread spread, std::mt19937& random);
 
+// Bytes [begin, end) of a block that hold floating-point numbers (a scale and
+// what is added to it); the others are codes and integers.
+struct FloatBytes {
+  int64_t begin;
+  int64_t end;
+};
+FloatBytes FloatBytesOf(WeightFormat format);
+
 // A stored row; scales and minima are drawn as `spread` says.
 std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
                                  Spread spread, std::mt19937& random);

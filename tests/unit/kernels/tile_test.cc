@@ -124,6 +124,99 @@ std::vector<double> NaiveBlock32(WeightFormat format, const uint8_t* b) {
   return y;
 }
 
+std::vector<double> NaiveQ2K(const uint8_t* b) {
+  std::vector<double> y;
+  const double d = HalfAt(b + 80);
+  const double dmin = HalfAt(b + 82);
+  for (int n = 0; n < 2; ++n) {
+    for (int s = 0; s < 8; s += 2) {
+      for (int l = 0; l < 32; ++l) {
+        const int sc = b[8 * n + s + l / 16];
+        const int q = b[16 + 32 * n + l] >> s & 3;
+        y.push_back(d * (sc & 15) * q - dmin * (sc >> 4));
+      }
+    }
+  }
+  return y;
+}
+
+int NaiveQ3KScale(const uint8_t* s, int k) {
+  const int low = k < 8 ? s[k] & 15 : s[k - 8] >> 4;
+  const int high = s[8 + k % 4] >> (2 * (k / 4)) & 3;
+  return (low | high << 4) - 32;
+}
+
+std::vector<double> NaiveQ3K(const uint8_t* b) {
+  std::vector<double> y;
+  const double d = HalfAt(b + 108);
+  for (int n = 0; n < 2; ++n) {
+    for (int s = 0; s < 8; s += 2) {
+      for (int l = 0; l < 32; ++l) {
+        const int q = b[32 + 32 * n + l] >> s & 3;
+        const bool set = (b[l] >> (4 * n + s / 2) & 1) != 0;
+        const int scale = NaiveQ3KScale(b + 96, 8 * n + s + l / 16);
+        y.push_back(d * scale * (q - (set ? 0 : 4)));
+      }
+    }
+  }
+  return y;
+}
+
+std::vector<double> NaiveIq4Nl(const uint8_t* b) {
+  constexpr int kValues[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                             1,    13,   25,  38,  53,  69,  89,  113};
+  std::vector<double> y(32);
+  for (int j = 0; j < 16; ++j) {
+    y[j] = HalfAt(b) * kValues[b[2 + j] & 15];
+    y[j + 16] = HalfAt(b) * kValues[b[2 + j] >> 4];
+  }
+  return y;
+}
+
+std::vector<double> NaiveMxfp4(const uint8_t* b) {
+  constexpr double kValues[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  const auto value = [&](int code) {
+    // Code 0 of the scale, 2^-127 in the standard, is 0 here.
+    const double scale = b[0] == 0 ? 0 : std::ldexp(1.0, b[0] - 127);
+    return (code & 8 ? -1 : 1) * kValues[code & 7] * scale;
+  };
+  std::vector<double> y(32);
+  for (int j = 0; j < 16; ++j) {
+    y[j] = value(b[1 + j] & 15);
+    y[j + 16] = value(b[1 + j] >> 4);
+  }
+  return y;
+}
+
+double Bf16At(const uint8_t* from) {
+  const uint32_t bits = static_cast<uint32_t>(from[0] | from[1] << 8) << 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+// INT4 (symmetric, with zero points) and MLX.
+std::vector<double> NaiveAffine(WeightFormat format, const uint8_t* b) {
+  const std::string name = TraitsOf(format).name;
+  const bool half = name.ends_with("_f16");
+  const double scale = half ? HalfAt(b) : Bf16At(b);
+  const double second = half ? HalfAt(b + 2) : Bf16At(b + 2);
+  std::vector<double> y;
+  for (int k = 0; k < 32; ++k) {
+    if (name.starts_with("mlx8")) {
+      y.push_back(b[4 + k] * scale + second);
+      continue;
+    }
+    const bool symmetric = !name.starts_with("int4_zero");
+    const bool int4 = name.starts_with("int4");
+    const uint8_t byte = b[(int4 && symmetric ? 2 : 4) + k / 2];
+    const int code = k % 2 == 0 ? byte & 15 : byte >> 4;
+    y.push_back(int4 ? (code - (symmetric ? 8 : second)) * scale
+                     : code * scale + second);
+  }
+  return y;
+}
+
 std::vector<double> NaiveBlock(WeightFormat format, const uint8_t* block) {
   switch (format) {
     case WeightFormat::kQ4_K:
@@ -132,8 +225,17 @@ std::vector<double> NaiveBlock(WeightFormat format, const uint8_t* block) {
       return NaiveQ4K(block, true);
     case WeightFormat::kQ6_K:
       return NaiveQ6K(block);
+    case WeightFormat::kQ2_K:
+      return NaiveQ2K(block);
+    case WeightFormat::kQ3_K:
+      return NaiveQ3K(block);
+    case WeightFormat::kIq4Nl:
+      return NaiveIq4Nl(block);
+    case WeightFormat::kMxfp4:
+      return NaiveMxfp4(block);
     default:
-      return NaiveBlock32(format, block);
+      return format >= WeightFormat::kInt4 ? NaiveAffine(format, block)
+                                           : NaiveBlock32(format, block);
   }
 }
 
@@ -226,6 +328,15 @@ TEST(TileBytesTest, RecordsHaveTheDocumentedSizes) {
   EXPECT_EQ(TileBytes(WeightFormat::kQ5_K, 256), 2816);
   EXPECT_EQ(TileBytes(WeightFormat::kQ6_K, 256), 64 + 3328);
   EXPECT_EQ(TileBytes(WeightFormat::kQ6_K, 768), 128 + 3 * 3328);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ2_K, 512), 2 * 1344);
+  EXPECT_EQ(TileBytes(WeightFormat::kQ3_K, 256), 64 + 1728);
+  EXPECT_EQ(TileBytes(WeightFormat::kIq4Nl, 64), 576);
+  EXPECT_EQ(TileBytes(WeightFormat::kMxfp4, 128), 1088);
+  EXPECT_EQ(TileBytes(WeightFormat::kMxfp4, 160), 1088 + 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kInt4, 64), 576);
+  EXPECT_EQ(TileBytes(WeightFormat::kInt4Zero, 32), 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kMlx4, 32), 320);
+  EXPECT_EQ(TileBytes(WeightFormat::kMlx8F16, 32), 576);
 }
 
 // The places of section "Tiles" of the README, spot by spot.
@@ -246,6 +357,56 @@ TEST(TilePlacesTest, QuadsNibblesAndScalesLieWhereDocumented) {
   EXPECT_EQ(tile[64 + 1], std::byte{0x90});
   // k = 31: quad 7, high nibble of register 3, byte 3 of row 0.
   EXPECT_EQ(tile[320 + 3 * 64 + 3], std::byte{0xe0});
+}
+
+// Two planes of two bits, one of one bit, six-bit scales and the d in front.
+TEST(TilePlacesTest, PlanesOfQ3KLieWhereDocumented) {
+  std::vector<std::byte> row(110);
+  row[109] = std::byte{0x3c};          // d = 1
+  row[32 + 32 + 5] = std::byte{0xc0};  // element 229: low bits 3
+  row[5] = std::byte{0x80};            // and its third bit: code 7
+  row[96 + 7] = std::byte{0x90};       // scale 15: low bits 9
+  row[96 + 11] = std::byte{0x40};      // and its high bits: 1
+  std::vector<std::byte> tile(
+      static_cast<size_t>(TileBytes(WeightFormat::kQ3_K, 256)));
+  PackTile(WeightFormat::kQ3_K, row.data(), 110, 1, 256, tile.data());
+  EXPECT_EQ(LoadBytes<uint16_t>(tile.data()), 0x3c00);
+  const std::byte* record = tile.data() + 64;
+  // Scale 15 is in the last of four vectors of 64, at 48: two bits in each of
+  // the other three.
+  EXPECT_EQ(record[48] >> 6, std::byte{25 & 3});
+  EXPECT_EQ(record[64 + 48] >> 6, std::byte{25 >> 2 & 3});
+  EXPECT_EQ(record[128 + 48] >> 6, std::byte{25 >> 4});
+  // k = 5 of group 7: quad 1, byte 1 of row 0; bits 2-3 of plane A, bit 1 of
+  // the last plane.
+  const std::byte* codes = record + 192 + 7 * 192;
+  EXPECT_EQ(codes[1], std::byte{3 << 2});
+  EXPECT_EQ(codes[128 + 1], std::byte{1 << 1});
+}
+
+TEST(Mxfp4Test, AScaleThatIsNoNumberIsRefusedAndZeroIsZero) {
+  std::mt19937 random(kSeed);
+  const std::vector<std::byte> good =
+      RandomRow(WeightFormat::kMxfp4, 96, Spread::kFinite, random);
+  std::vector<std::byte> tile(
+      static_cast<size_t>(TileBytes(WeightFormat::kMxfp4, 96)));
+  const auto pack = [&](const std::vector<std::byte>& row) {
+    return PackTile(WeightFormat::kMxfp4, row.data(), 51, 1, 96, tile.data());
+  };
+  EXPECT_EQ(pack(good), TileError::kNone);
+  for (const size_t block : {0, 1, 2}) {
+    std::vector<std::byte> bad = good;
+    bad[17 * block] = std::byte{255};
+    EXPECT_EQ(pack(bad), TileError::kBadScale);
+  }
+  std::vector<std::byte> row(51, std::byte{0x77});
+  row[0] = std::byte{0};
+  row[17] = std::byte{1};
+  row[34] = std::byte{254};
+  const std::vector<float> values = DecodeStored(WeightFormat::kMxfp4, row, 96);
+  EXPECT_EQ(values[0], 0);
+  EXPECT_EQ(values[32], 6 * 0x1p-126f);
+  EXPECT_TRUE(std::isinf(values[64]));  // 6 times 2^127
 }
 
 TEST(StoredBlockTest, PairsBecomeHalvesElementByElement) {

@@ -105,8 +105,7 @@ TEST(Checkpoint, OpensEveryFamilyAsFolder) {
 
 TEST(Checkpoint, OpensEveryFamilyAndFormatAsGguf) {
   for (const TinyFamily family : kTinyFamilies) {
-    for (int i = 0; i < kernels::kNumWeightFormats; ++i) {
-      const auto format = static_cast<WeightFormat>(i);
+    for (const WeightFormat format : testing::GgufFormats()) {
       SCOPED_TRACE(std::string(TinyFamilyName(family)) + " " +
                    kernels::TraitsOf(format).name);
       TinyModel model = ForFormat(family, format);

@@ -47,8 +47,7 @@ TEST(WeightsCheck, TinyModelsAreWhole) {
 }
 
 TEST(WeightsCheck, FindsOneBadScaleInEveryFormat) {
-  for (int i = 0; i < kernels::kNumWeightFormats; ++i) {
-    const auto format = static_cast<WeightFormat>(i);
+  for (const WeightFormat format : testing::GgufFormats()) {
     SCOPED_TRACE(kernels::TraitsOf(format).name);
     TinyModel model = ForFormat(TinyFamily::kLlama, format);
     model.num_layers = 1;

@@ -1,0 +1,13 @@
+#include "kernels/matmul/avx512_quant.h"
+#include "kernels/matmul/matmul_avx512.h"
+
+namespace millrace::kernels {
+
+const MatMulPair kMatMulAvx512Mlx4 = {
+    MatMulTiles<FastKernel<WeightFormat::kMlx4>>,
+    MatMulTiles<ExactKernel<WeightFormat::kMlx4>>};
+const MatMulPair kMatMulAvx512Mlx4F16 = {
+    MatMulTiles<FastKernel<WeightFormat::kMlx4F16>>,
+    MatMulTiles<ExactKernel<WeightFormat::kMlx4F16>>};
+
+}  // namespace millrace::kernels

@@ -1,0 +1,10 @@
+#include "kernels/matmul/avx512_quant.h"
+#include "kernels/matmul/matmul_avx512.h"
+
+namespace millrace::kernels {
+
+const MatMulPair kMatMulAvx512Q2K = {
+    MatMulTiles<FastKernel<WeightFormat::kQ2_K>>,
+    MatMulTiles<ExactKernel<WeightFormat::kQ2_K>>};
+
+}  // namespace millrace::kernels
