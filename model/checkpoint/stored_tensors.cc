@@ -70,7 +70,7 @@ absl::StatusOr<const StoredTensor*> StoredTensors::Take(
     return WithHint(ErrorAt(*tensor, absl::StrCat("is of type ", tensor->type,
                                                   ", which is not supported")),
                     "use a checkpoint in F32, F16, BF16 or, as GGUF, Q4_0, "
-                    "Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K");
+                    "Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, MXFP4");
   }
   return tensor;
 }

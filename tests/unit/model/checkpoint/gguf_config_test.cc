@@ -158,10 +158,10 @@ TEST(GgufConfig, RefusesByKeyOrTensor) {
             },
             "blk.0.attn_q.weight"},
            {[](auto& w) {
-              // IQ4_NL: known in size, not computed with.
-              w.Tensor("blk.0.attn_q.weight").type = 20;
+              // NVFP4: known in size, not computed with.
+              w.Tensor("blk.0.attn_q.weight").type = 40;
             },
-            "IQ4_NL"},
+            "NVFP4"},
            {[](auto& w) {
               w.SetStrings("tokenizer.ggml.tokens",
                            std::vector<std::string>(321, "x"));
