@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/matmul/avx2_format.h"
+#include "kernels/matmul/avx2_wide.h"
 #include "kernels/matmul/tile_walk.h"
 
 // Exact products of quantised tiles with AVX2: weights as f32, column after
@@ -26,89 +27,122 @@ __attribute__((always_inline)) inline __m256 ColumnOf(__m256i quad, int k) {
       _mm256_sub_epi32(byte, _mm256_set1_epi32(Codes::kZero)));
 }
 
-template <WeightFormat kFormat, int kTokens>
-__attribute__((always_inline)) inline void AddHalfColumns(
-    const std::byte* codes, const Scales256& scales, const float* x,
-    int64_t stride, __m256* acc) {
+// Column k of quad `quad` of 8 rows as weights.
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline __m256 WeightsOf(__m256i codes,
+                                                       const Scales256& scales,
+                                                       int quad, int k) {
   constexpr TileLayout kLayout = LayoutOf(kFormat);
-#pragma GCC unroll 8
-  for (int i = 0; i < kNumQuads; ++i) {
-    const bool second = HasHalves(kLayout) && i >= kNumQuads / 2;
-    const __m256 scale = second ? scales.w1 : scales.w0;
-    const __m256i quad = LoadQuad<kFormat>(codes, i);
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      const __m256 value = ColumnOf<kFormat>(quad, k);
-      __m256 w;
-      if constexpr (kLayout.minimum != Minimum::kNone) {
-        w = _mm256_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0);
-      } else {
-        w = _mm256_mul_ps(scale, value);
-      }
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) {
-        acc[t] = _mm256_fmadd_ps(w, _mm256_set1_ps(x[t]), acc[t]);
-      }
-      x += stride;
-    }
+  const bool second = HasHalves(kLayout) && quad >= kNumQuads / 2;
+  const __m256 scale = second ? scales.w1 : scales.w0;
+  const __m256 value = ColumnOf<kFormat>(codes, k);
+  if constexpr (kLayout.minimum != Minimum::kNone) {
+    return _mm256_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0);
   }
+  return _mm256_mul_ps(scale, value);
 }
 
+// Up to three tokens are multiplied as the weights come from memory.
 template <WeightFormat kFormat, int kTokens>
-void ExactSlice(const PanelArgs& args, int half) {
+void ExactFew(const PanelArgs& args) {
   using Reader = Reader256<kFormat>;
-  __m256 acc[kTokens];
-#pragma GCC unroll 8
+  __m256 acc[2][kTokens];
+#pragma GCC unroll 3
   for (int t = 0; t < kTokens; ++t) {
-    acc[t] = _mm256_setzero_ps();
+    acc[0][t] = _mm256_setzero_ps();
+    acc[1][t] = _mm256_setzero_ps();
   }
   const float* x =
       static_cast<const float*>(static_cast<const void*>(args.panel));
   ForEachGroup<kFormat>(
-      args.tile, args.cols,
+      args.tile, args.cols, true,
       [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
           int64_t in_record) __attribute__((always_inline)) {
-        AddHalfColumns<kFormat, kTokens>(
-            codes + 4 * kHalfRows * half,
-            Reader::ReadScales(place, six, in_record, half), x, args.tokens,
-            acc);
-        x += kGroup * args.tokens;
-      });
+        const Scales256 scales[2] = {
+            Reader::ReadScales(place, six, in_record, 0),
+            Reader::ReadScales(place, six, in_record, 1)};
 #pragma GCC unroll 8
+        for (int i = 0; i < kNumQuads; ++i) {
+          const __m256i quad[2] = {LoadQuad<kFormat>(codes, i),
+                                   LoadQuad<kFormat>(codes + 4 * kHalfRows, i)};
+#pragma GCC unroll 4
+          for (int k = 0; k < 4; ++k) {
+#pragma GCC unroll 2
+            for (int half = 0; half < 2; ++half) {
+              const __m256 w =
+                  WeightsOf<kFormat>(quad[half], scales[half], i, k);
+#pragma GCC unroll 3
+              for (int t = 0; t < kTokens; ++t) {
+                acc[half][t] =
+                    _mm256_fmadd_ps(w, _mm256_set1_ps(x[t]), acc[half][t]);
+              }
+            }
+            x += kTokens;
+          }
+        }
+      });
+#pragma GCC unroll 3
   for (int t = 0; t < kTokens; ++t) {
-    _mm256_store_ps(args.sums + t * kTileRows + kHalfRows * half, acc[t]);
+    _mm256_store_ps(args.sums + t * kTileRows, acc[0][t]);
+    _mm256_store_ps(args.sums + t * kTileRows + kHalfRows, acc[1][t]);
+  }
+}
+
+// A group of one half of a tile as floats, [32][16].
+template <WeightFormat kFormat>
+void ExpandHalf(const std::byte* codes, const Scales256& scales, float* w) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kNumQuads; ++i) {
+    const __m256i quad = LoadQuad<kFormat>(codes, i);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      _mm256_store_ps(w + (4 * i + k) * kTileRows,
+                      WeightsOf<kFormat>(quad, scales, i, k));
+    }
   }
 }
 
 template <WeightFormat kFormat>
-void ExactEightOrFewer(const PanelArgs& slice, int64_t tokens, int half) {
-  switch (tokens) {
-    case 1:
-      return ExactSlice<kFormat, 1>(slice, half);
-    case 2:
-      return ExactSlice<kFormat, 2>(slice, half);
-    case 3:
-      return ExactSlice<kFormat, 3>(slice, half);
-    case 4:
-      return ExactSlice<kFormat, 4>(slice, half);
-    case 5:
-      return ExactSlice<kFormat, 5>(slice, half);
-    case 6:
-      return ExactSlice<kFormat, 6>(slice, half);
-    case 7:
-      return ExactSlice<kFormat, 7>(slice, half);
-    default:
-      return ExactSlice<kFormat, 8>(slice, half);
-  }
+void ExactMany(const PanelArgs& args) {
+  using Reader = Reader256<kFormat>;
+  alignas(64) float w[kWideColumns * kTileRows];
+  ZeroSums(args);
+  const float* x =
+      static_cast<const float*>(static_cast<const void*>(args.panel));
+  int64_t ready = 0;
+  const auto multiply = [&] {
+    AddColumnsOfPanel(w, x, args.tokens, ready, args.sums);
+    x += ready * args.tokens;
+    ready = 0;
+  };
+  ForEachGroup<kFormat>(
+      args.tile, args.cols, true,
+      [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
+          int64_t in_record) __attribute__((always_inline)) {
+        for (int half = 0; half < 2; ++half) {
+          ExpandHalf<kFormat>(codes + 4 * kHalfRows * half,
+                              Reader::ReadScales(place, six, in_record, half),
+                              w + ready * kTileRows + kHalfRows * half);
+        }
+        ready += kGroup;
+        if (ready == kWideColumns) {
+          multiply();
+        }
+      });
+  multiply();
 }
 
 template <WeightFormat kFormat>
 void ExactPanel(const PanelArgs& args) {
-  for (int64_t begin = 0; begin < args.tokens; begin += 8) {
-    const PanelArgs slice = SliceOf(args, begin, sizeof(float));
-    for (int half = 0; half < 2; ++half) {
-      ExactEightOrFewer<kFormat>(slice, args.tokens - begin, half);
-    }
+  switch (args.tokens) {
+    case 1:
+      return ExactFew<kFormat, 1>(args);
+    case 2:
+      return ExactFew<kFormat, 2>(args);
+    case 3:
+      return ExactFew<kFormat, 3>(args);
+    default:
+      return ExactMany<kFormat>(args);
   }
 }
 

@@ -168,16 +168,28 @@ struct Reader256 {
   }
 };
 
+// How far ahead of the group at hand a tile that comes from memory is asked
+// for. One token is otherwise computed in the shadow of each miss: with it
+// Q4_0, Q4_K, Q5_0 and Q6_K stream at 1.2 to 1.45 times the rate, and Q8_0,
+// whose groups are long and which one group ahead suits best, at 1.15 (Zen 3,
+// one thread).
+template <WeightFormat kFormat>
+constexpr int64_t AheadBytes() {
+  return LayoutOf(kFormat).code_bits == 8 ? 512 : 2048;
+}
+
 // Calls group(codes of the group, place, six bits, index in its record) for all
 // groups of a tile, ascending.
 template <WeightFormat kFormat, typename Group>
 __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
                                                         int64_t cols,
+                                                        bool from_memory,
                                                         Group group) {
   using Reader = Reader256<kFormat>;
   constexpr TileLayout kLayout = Reader::kLayout;
   constexpr int64_t kCodeBytes = CodeBytes(kLayout);
   constexpr int64_t kRecordBytes = RecordBytes(kLayout);
+  constexpr int64_t kGroupBytes = kRecordBytes / kLayout.groups_per_record;
   const int64_t groups = cols / kGroup;
   const int64_t records = groups / kLayout.groups_per_record;
   RecordPlace place = {tile,
@@ -196,7 +208,13 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
     const int64_t num =
         left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
     for (int64_t j = 0; j < num; ++j) {
-      group(place.record + kLayout.scale_bytes + j * kCodeBytes, place, six, j);
+      const std::byte* codes =
+          place.record + kLayout.scale_bytes + j * kCodeBytes;
+      if (from_memory) {
+        PrefetchLines(codes + AheadBytes<kFormat>(),
+                      codes + AheadBytes<kFormat>() + kGroupBytes);
+      }
+      group(codes, place, six, j);
     }
     done += num;
     place.front += kLayout.front_bytes;

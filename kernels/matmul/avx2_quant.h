@@ -143,8 +143,9 @@ __attribute__((always_inline)) inline void AddHalfGroup(
 }
 
 // kTokens tokens against kHalves halves of a tile, from `half` on.
+// `from_memory`: nobody has read the tile before.
 template <WeightFormat kFormat, int kTokens, int kHalves>
-void FastSlice(const PanelArgs& args, int half) {
+void FastSlice(const PanelArgs& args, int half, bool from_memory) {
   using Reader = Reader256<kFormat>;
   __m256 acc[kHalves][kTokens];
 #pragma GCC unroll 2
@@ -157,7 +158,7 @@ void FastSlice(const PanelArgs& args, int half) {
   const std::byte* records = args.panel;
   const int64_t step = args.tokens * kRecordStep;
   ForEachGroup<kFormat>(
-      args.tile, args.cols,
+      args.tile, args.cols, from_memory,
       [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
           int64_t in_record) __attribute__((always_inline)) {
 #pragma GCC unroll 2
@@ -184,28 +185,29 @@ void FastSlice(const PanelArgs& args, int half) {
 template <WeightFormat kFormat>
 void FastPanel(const PanelArgs& args) {
   if (args.tokens == 1) {
-    FastSlice<kFormat, 1, 2>(args, 0);
+    FastSlice<kFormat, 1, 2>(args, 0, true);
     return;
   }
   if (args.tokens == 2) {
-    FastSlice<kFormat, 2, 2>(args, 0);
+    FastSlice<kFormat, 2, 2>(args, 0, true);
     return;
   }
   for (int64_t begin = 0; begin < args.tokens; begin += 4) {
     const PanelArgs slice = SliceOf(args, begin, kRecordStep);
     for (int half = 0; half < 2; ++half) {
+      const bool first = begin == 0 && half == 0;
       switch (args.tokens - begin) {
         case 1:
-          FastSlice<kFormat, 1, 1>(slice, half);
+          FastSlice<kFormat, 1, 1>(slice, half, first);
           break;
         case 2:
-          FastSlice<kFormat, 2, 1>(slice, half);
+          FastSlice<kFormat, 2, 1>(slice, half, first);
           break;
         case 3:
-          FastSlice<kFormat, 3, 1>(slice, half);
+          FastSlice<kFormat, 3, 1>(slice, half, first);
           break;
         default:
-          FastSlice<kFormat, 4, 1>(slice, half);
+          FastSlice<kFormat, 4, 1>(slice, half, first);
           break;
       }
     }
