@@ -92,7 +92,7 @@ uint32_t Crc32cCombine(uint32_t crc_a, uint32_t crc_b, uint64_t size_b) {
 
 uint32_t Crc32c(uint32_t crc, const void* data, size_t size) {
   static const bool has_instruction = Crc32cHasInstruction();
-  return has_instruction ? Crc32cSse42(crc, data, size)
+  return has_instruction ? Crc32cByInstruction(crc, data, size)
                          : Crc32cPortable(crc, data, size);
 }
 

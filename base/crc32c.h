@@ -17,7 +17,9 @@ namespace millrace {
 // The two implementations behind Crc32c; equal on every input.
 [[nodiscard]] uint32_t Crc32cPortable(uint32_t crc, const void* data,
                                       size_t size);
-[[nodiscard]] uint32_t Crc32cSse42(uint32_t crc, const void* data, size_t size);
 [[nodiscard]] bool Crc32cHasInstruction();
+// Crc32cHasInstruction().
+[[nodiscard]] uint32_t Crc32cByInstruction(uint32_t crc, const void* data,
+                                           size_t size);
 
 }  // namespace millrace

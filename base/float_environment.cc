@@ -16,9 +16,11 @@ constexpr uint32_t kRoundingMask = 3u << 13;
 constexpr uint32_t kForbidden =
     kFlushToZero | kDenormalsAreZero | kRoundingMask;
 #elif defined(__aarch64__)
-// AH bit 1, FZ16 bit 19, RMode bits 22-23, FZ bit 24, AHP bit 26.
-constexpr uint64_t kForbidden =
-    (1ull << 1) | (1ull << 19) | (3ull << 22) | (1ull << 24) | (1ull << 26);
+// FIZ bit 0, AH bit 1, FZ16 bit 19, RMode bits 22-23, FZ bit 24, DN bit 25, AHP
+// bit 26.
+constexpr uint64_t kForbidden = (1ull << 0) | (1ull << 1) | (1ull << 19) |
+                                (3ull << 22) | (1ull << 24) | (1ull << 25) |
+                                (1ull << 26);
 uint64_t ReadControl() {
   uint64_t value;
   asm volatile("mrs %0, fpcr" : "=r"(value));
