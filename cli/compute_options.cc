@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/quantity.h"
@@ -76,22 +77,20 @@ absl::StatusOr<kernels::Isa> ParseIsa(const std::string& text) {
   if (text == "auto") {
     return kernels::BestIsa();
   }
-  if (text == "neon") {
-    return NotYet("--kernels", text);
-  }
-  for (const kernels::Isa isa :
-       {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512}) {
+  for (int i = 0; i < kernels::kNumIsas; ++i) {
+    const auto isa = static_cast<kernels::Isa>(i);
     if (text != kernels::IsaName(isa)) {
       continue;
     }
     if (!kernels::HostSupports(isa)) {
       return UsageError(
-          "--kernels", absl::StrCat("this host cannot run '", text, "'"),
+          "--kernels",
+          absl::StrCat("this host has no ", absl::AsciiStrToUpper(text)),
           absl::StrCat("its best is ", kernels::IsaName(kernels::BestIsa())));
     }
     return isa;
   }
-  return OneOf("--kernels", text, "auto, scalar, avx2, avx512");
+  return OneOf("--kernels", text, "auto, scalar, avx2, avx512, neon");
 }
 
 absl::StatusOr<kernels::KvType> ParseKv(const std::string& text,
@@ -162,7 +161,7 @@ void ComputeFlags::Define(CLI::App& app) {
   app.add_option("--cuts", cuts, "Layers where a new stage begins, as 10,20");
   app.add_option("--transport", transport, "auto, inproc or tcp");
   app.add_option("--threads", threads, "Threads per stage");
-  app.add_option("--kernels", kernels, "auto, scalar, avx2 or avx512");
+  app.add_option("--kernels", kernels, "auto, scalar, avx2, avx512 or neon");
   app.add_option("--compute", compute, "fast or exact");
   app.add_option("--chunk", chunk, "Prefill rows per pass");
   app.add_option("--context", context,

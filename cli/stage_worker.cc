@@ -62,7 +62,7 @@ void StageWorkerCommand::Define(CLI::App& app) {
   app.add_option("--models", models_,
                  "Folder where models lie; default: the coordinator's path");
   app.add_option("--threads", threads_, "Threads; default: all cores");
-  app.add_option("--kernels", kernels_, "auto, scalar, avx2 or avx512");
+  app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
   app.add_flag("--insecure", insecure_,
                "The network is trusted: link off loopback without encryption");
 }

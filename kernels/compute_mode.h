@@ -16,7 +16,7 @@ inline constexpr int kNumKvTypes = 3;
 // Positions of one KV block: the block of attention, of pools and of ledgers.
 inline constexpr int kKvBlockPositions = 64;
 
-enum class Isa : uint8_t { kScalar, kAvx2, kAvx512 };
-inline constexpr int kNumIsas = 3;
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kNeon };
+inline constexpr int kNumIsas = 4;
 
 }  // namespace millrace::kernels

@@ -24,7 +24,7 @@ bool HostSupports(Isa isa) {
 }
 
 Isa BestIsa() {
-  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
     if (HostSupports(isa)) {
       return isa;
     }
@@ -40,6 +40,8 @@ const char* IsaName(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kNeon:
+      return "neon";
   }
   return "unknown";
 }

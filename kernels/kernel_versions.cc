@@ -1,5 +1,9 @@
 #include "kernels/kernel_versions.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "kernels/matmul/matmul_versions.h"
 #include "kernels/ops_versions.h"
 
@@ -39,6 +43,16 @@ constexpr KernelVersion kKernelVersions[] = {
     {"avx512bf16", Isa::kAvx512,
      [] { return HostSupports(Isa::kAvx512) && HostHasPairedDot(); },
      AddAvx512Bf16MatMul},
+#elif defined(__aarch64__)
+    {"neon", Isa::kNeon,
+     [] { return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0; },
+     [](KernelTable& table) {
+       AddNeonMatMul(table);
+       AddNeonOps(table);
+     }},
+    {"neondot", Isa::kNeon,
+     [] { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; },
+     AddNeonDotMatMul},
 #endif
 };
 

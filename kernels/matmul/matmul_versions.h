@@ -5,14 +5,19 @@ namespace millrace::kernels {
 struct KernelTable;
 
 // Each fills the matmul and pack_activations slots that it implements. The
-// AVX versions do nothing on other processors' builds.
+// versions of other processors do nothing.
 void AddScalarMatMul(KernelTable& table);
 void AddAvx2MatMul(KernelTable& table);
 void AddAvx512MatMul(KernelTable& table);
+void AddNeonMatMul(KernelTable& table);
 
 // The paired dot instruction of AVX512_BF16: whether the host has it and it
 // gives the bits of two fused steps, and the product that uses it.
 bool HostHasPairedDot();
 void AddAvx512Bf16MatMul(KernelTable& table);
+
+// Fast products of quantised weights by the byte dot instruction, which the
+// host must have; the other products are the same without it.
+void AddNeonDotMatMul(KernelTable& table);
 
 }  // namespace millrace::kernels

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 
 // See tile_walk.h for the unnamed namespace.
@@ -15,7 +13,7 @@ namespace {
 __attribute__((always_inline)) inline void PrefetchLines(const std::byte* from,
                                                          const std::byte* to) {
   for (; from < to; from += 64) {
-    _mm_prefetch(from, _MM_HINT_T0);
+    __builtin_prefetch(from);
   }
 }
 

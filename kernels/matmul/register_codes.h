@@ -82,5 +82,24 @@ struct DotCodes {
       ShiftedTable(TableOf(kLayout.value), kZero);
 };
 
+// For products of signed bytes (sdot, smull).
+template <WeightFormat kFormat>
+struct SignedCodes {
+  static constexpr TileLayout kLayout = LayoutOf(kFormat);
+  static constexpr bool kHasTable = TableOf(kLayout.value) != nullptr;
+  // Codes of 8 bits, 0 to 255, become signed.
+  static constexpr bool kFlipsSign =
+      kLayout.code_bits == 8 && kLayout.value == CodeValue::kFromZero;
+  static constexpr int kZero = kFlipsSign ? -128 : kLayout.zero;
+  static constexpr int kShift = Log2(kZero < 0 ? -kZero : kZero);
+  static_assert(kZero == 0 || kZero == 1 << kShift || kZero == -(1 << kShift));
+  static constexpr CodeTableBytes kTable =
+      ShiftedTable(TableOf(kLayout.value), kZero);
+  static constexpr int kLargest = kLayout.value == CodeValue::kE2m1 ? 12
+                                  : kHasTable || kLayout.code_bits == 8
+                                      ? 128
+                                      : (1 << kLayout.code_bits) - 1;
+};
+
 }  // namespace
 }  // namespace millrace::kernels

@@ -1,0 +1,11 @@
+#include "kernels/matmul/matmul_neon.h"
+#include "kernels/matmul/neon_exact.h"
+#include "kernels/matmul/neon_quant.h"
+
+namespace millrace::kernels {
+
+const MatMulPair kMatMulNeonQ50 = {
+    MatMulTiles<FastKernel<WeightFormat::kQ5_0>>,
+    MatMulTiles<ExactKernel<WeightFormat::kQ5_0>>};
+
+}  // namespace millrace::kernels
