@@ -48,7 +48,8 @@ if(MILLRACE_CCACHE)
 endif()
 
 find_program(MILLRACE_MOLD mold)
-if(MILLRACE_MOLD)
+# The cross compiler does not look for it under this name.
+if(MILLRACE_MOLD AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)
 endif()
 

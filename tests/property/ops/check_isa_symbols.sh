@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: check_isa_symbols.sh ARCHIVE...
-# Objects compiled for one instruction set (named *_avx2*, *_avx512*) hold no weak
+# Objects compiled for one instruction set (named *_avx2*, *_avx512*, *_neon*) hold no weak
 # or unique symbol: the linker might keep that copy for the whole program. Fails
 # with the symbols, and when no such object is found.
 set -euo pipefail
@@ -9,7 +9,7 @@ bad=0
 for archive in "$@"; do
   while IFS= read -r line; do
     case "$line" in
-      *avx*.o:) object=$line; found=$((found + 1)) ;;
+      *avx*.o: | *neon*.o:) object=$line; found=$((found + 1)) ;;
       *.o:) object= ;;
       *" "[WVu]" "*)
         if [ -n "${object:-}" ]; then

@@ -11,7 +11,7 @@ checked=0
 failed=0
 for object in "$@"; do
   case "$(basename "$object")" in
-    *avx*) ;;
+    *avx* | *neon*) ;;
     *) continue ;;
   esac
   checked=$((checked + 1))
