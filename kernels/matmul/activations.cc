@@ -23,8 +23,9 @@ ActivationForm ActivationFormFor(ComputeMode mode, WeightFormat format) {
       format == WeightFormat::kF16) {
     return ActivationForm::kF32;
   }
-  return format == WeightFormat::kBf16 ? ActivationForm::kBf16
-                                       : ActivationForm::kInt8;
+  return format == WeightFormat::kBf16 || format == WeightFormat::kFp8
+             ? ActivationForm::kBf16
+             : ActivationForm::kInt8;
 }
 
 int64_t PackedActivationBytes(ActivationForm form, int64_t num_tokens,

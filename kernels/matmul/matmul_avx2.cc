@@ -42,6 +42,7 @@ void AddAvx2MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kMlx4F16, kMatMulAvx2Mlx4F16);
   AddFormat(table, WeightFormat::kMlx8, kMatMulAvx2Mlx8);
   AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx2Mlx8F16);
+  AddFormat(table, WeightFormat::kFp8, kMatMulAvx2Fp8);
   table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
       PackInt8Avx2;
 }

@@ -27,6 +27,7 @@ extern const MatMulPair kMatMulAvx2Mlx4;
 extern const MatMulPair kMatMulAvx2Mlx4F16;
 extern const MatMulPair kMatMulAvx2Mlx8;
 extern const MatMulPair kMatMulAvx2Mlx8F16;
+extern const MatMulPair kMatMulAvx2Fp8;
 
 void PackInt8Avx2(const PackActivationsArgs& args, int64_t panel_begin,
                   int64_t panel_end);

@@ -42,6 +42,7 @@ void AddAvx512MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kMlx4F16, kMatMulAvx512Mlx4F16);
   AddFormat(table, WeightFormat::kMlx8, kMatMulAvx512Mlx8);
   AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx512Mlx8F16);
+  AddFormat(table, WeightFormat::kFp8, kMatMulAvx512Fp8);
   table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
       PackInt8Avx512;
 }
@@ -52,8 +53,9 @@ bool HostHasPairedDot() {
 }
 
 void AddAvx512Bf16MatMul(KernelTable& table) {
-  table.matmul[static_cast<int>(ComputeMode::kFast)]
-              [static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
+  MatMulFn* fast = table.matmul[static_cast<int>(ComputeMode::kFast)];
+  fast[static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
+  fast[static_cast<int>(WeightFormat::kFp8)] = MatMulAvx512Fp8Pairs;
 }
 
 #else

@@ -27,11 +27,14 @@ extern const MatMulPair kMatMulAvx512Mlx4;
 extern const MatMulPair kMatMulAvx512Mlx4F16;
 extern const MatMulPair kMatMulAvx512Mlx8;
 extern const MatMulPair kMatMulAvx512Mlx8F16;
+extern const MatMulPair kMatMulAvx512Fp8;
 
-// BF16 weights in fast mode by the paired dot instruction. Only where the
-// processor has it and PairedDotIsTwoFusedSteps().
+// BF16 and FP8 weights in fast mode by the paired dot instruction. Only where
+// the processor has it and PairedDotIsTwoFusedSteps().
 void MatMulAvx512Bf16Pairs(const MatMulArgs& args, int64_t tile_begin,
                            int64_t tile_end);
+void MatMulAvx512Fp8Pairs(const MatMulArgs& args, int64_t tile_begin,
+                          int64_t tile_end);
 bool PairedDotIsTwoFusedSteps();
 
 void PackInt8Avx512(const PackActivationsArgs& args, int64_t panel_begin,

@@ -9,6 +9,9 @@ namespace millrace::kernels {
 namespace {
 
 const TileVersions& VersionsFor(ComputeMode mode, WeightFormat format) {
+  if (format == WeightFormat::kFp8) {
+    return mode == ComputeMode::kExact ? kExactFp8Tile : kFastFp8Tile;
+  }
   if (mode == ComputeMode::kExact || format == WeightFormat::kF32 ||
       format == WeightFormat::kF16) {
     return kExactTile;

@@ -47,6 +47,8 @@ struct TileVersions {
 extern const TileVersions kExactTile;
 extern const TileVersions kFastBf16Tile;
 extern const TileVersions kFastQuantTile;
+extern const TileVersions kExactFp8Tile;
+extern const TileVersions kFastFp8Tile;
 bool HostHasFusedStep();
 
 // The scalar products from one of the two.

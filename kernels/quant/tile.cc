@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/quant/fp8_tile.h"
 #include "kernels/quant/group.h"
 #include "kernels/quant/half.h"
 
@@ -63,6 +64,9 @@ TileError PackGroups(WeightFormat format, const std::byte* stored, int row,
 }  // namespace
 
 int64_t TileBytes(WeightFormat format, int64_t cols) {
+  if (format == WeightFormat::kFp8) {
+    return Fp8TileBytes(cols);
+  }
   if (!IsQuantised(format)) {
     const int64_t padded =
         format == WeightFormat::kBf16 ? cols + (cols & 1) : cols;
@@ -79,6 +83,9 @@ int64_t TileBytes(WeightFormat format, int64_t cols) {
 TileError PackTile(WeightFormat format, const std::byte* rows,
                    int64_t row_stride, int num_rows, int64_t cols,
                    std::byte* tile) {
+  if (format == WeightFormat::kFp8) {
+    return PackFp8Tile(rows, row_stride, num_rows, cols, tile);
+  }
   std::memset(tile, 0, static_cast<size_t>(TileBytes(format, cols)));
   if (format == WeightFormat::kF32) {
     PackElements<4>(format, rows, row_stride, num_rows, cols, tile);
@@ -98,6 +105,10 @@ TileError PackTile(WeightFormat format, const std::byte* rows,
 
 void DecodeTileRow(WeightFormat format, const std::byte* tile, int row,
                    int64_t cols, float* out) {
+  if (format == WeightFormat::kFp8) {
+    DecodeFp8TileRow(tile, row, cols, out);
+    return;
+  }
   if (!IsQuantised(format)) {
     for (int64_t k = 0; k < cols; ++k) {
       out[k] = DecodeElement(format, tile + ElementOffset(format, row, k));
@@ -112,6 +123,10 @@ void DecodeTileRow(WeightFormat format, const std::byte* tile, int row,
 
 void DecodeStoredRow(WeightFormat format, const std::byte* stored, int64_t cols,
                      float* out) {
+  if (format == WeightFormat::kFp8) {
+    DecodeFp8StoredRow(stored, cols, out);
+    return;
+  }
   if (!IsQuantised(format)) {
     for (int64_t k = 0; k < cols; ++k) {
       out[k] = DecodeElement(format, stored + k * ElementBytes(format));

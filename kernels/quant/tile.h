@@ -20,7 +20,9 @@ int64_t TileBytes(WeightFormat format, int64_t cols);
 // Why a row could not be laid out.
 enum class TileError : uint8_t {
   kNone,
-  kBadScale,  // a scale that the format does not allow (E8M0 255, FP8 NaN)
+  kBadScale,  // a scale that the format does not allow (E8M0 255, of FP8 one
+              // that is not finite)
+  kBadCode,   // FP8: a code that is no number
 };
 
 // Re-lays `num_rows` (1..16) stored rows out as one tile; missing rows become

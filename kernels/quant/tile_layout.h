@@ -138,8 +138,7 @@ inline constexpr std::array<TileLayout, kNumWeightFormats - kFirstQuantised>
     }};
 
 constexpr bool IsQuantised(WeightFormat format) {
-  return static_cast<int>(format) >= kFirstQuantised &&
-         format != WeightFormat::kFp8;
+  return static_cast<int>(format) >= kFirstQuantised;
 }
 
 // IsQuantised(format).

@@ -14,6 +14,7 @@ enum class WeightFormat : uint8_t {
   kF32,
   kF16,
   kBf16,
+  kFp8,  // E4M3, scales of 128 x 128
   kQ4_0,
   kQ4_1,
   kQ5_0,
@@ -36,12 +37,8 @@ enum class WeightFormat : uint8_t {
   kMlx4F16,
   kMlx8,
   kMlx8F16,
-  kFp8,  // E4M3, scales of 128 x 128
 };
-inline constexpr int kNumStoredFormats = 24;
-
-// Formats from here on have stored rows, but neither tiles nor products.
-inline constexpr int kNumWeightFormats = 23;
+inline constexpr int kNumWeightFormats = 24;
 
 struct WeightFormatTraits {
   const char* name;  // as shown to people, lower case
@@ -49,11 +46,12 @@ struct WeightFormatTraits {
   int32_t block_bytes;
 };
 
-inline constexpr std::array<WeightFormatTraits, kNumStoredFormats>
+inline constexpr std::array<WeightFormatTraits, kNumWeightFormats>
     kWeightFormatTraits = {{
         {"f32", 1, 4},
         {"f16", 1, 2},
         {"bf16", 1, 2},
+        {"fp8", 1, 1},  // and scales in front: StoredRowBytes()
         {"q4_0", 32, 18},
         {"q4_1", 32, 20},
         {"q5_0", 32, 22},
@@ -74,7 +72,6 @@ inline constexpr std::array<WeightFormatTraits, kNumStoredFormats>
         {"mlx4_f16", 32, 20},
         {"mlx8", 32, 36},
         {"mlx8_f16", 32, 36},
-        {"fp8", 1, 1},  // and scales in front: StoredRowBytes()
     }};
 
 constexpr const WeightFormatTraits& TraitsOf(WeightFormat format) {

@@ -75,7 +75,9 @@ class MatMulIsaTest : public testing::TestWithParam<Parameter> {
   MatMulShape RandomShape(int64_t tokens, std::mt19937& random) const {
     const int64_t elements = TraitsOf(format_).block_elements;
     int64_t cols = 0;
-    if (elements == 1) {
+    if (format_ == WeightFormat::kFp8) {
+      cols = 1 + random() % 400;  // up to four blocks of 128
+    } else if (elements == 1) {
       cols = 1 + random() % 150;
     } else if (elements == 32) {
       cols = 32 * (1 + random() % 9);

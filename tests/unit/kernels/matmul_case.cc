@@ -1,5 +1,6 @@
 #include "tests/unit/kernels/matmul_case.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -32,9 +33,10 @@ MatMulCase::MatMulCase(const MatMulShape& shape, Spread weights,
     : shape(shape),
       tiles(NumTiles(shape.rows) * TileBytes(shape.format, shape.cols)),
       x_stride(shape.cols + static_cast<int64_t>(random() % 3)) {
-  for (int64_t row = 0; row < shape.rows; ++row) {
+  for (int64_t row = 0; row < shape.rows; row += kTileRows) {
     const std::vector<std::byte> bytes =
-        RandomRow(shape.format, shape.cols, weights, random);
+        RandomRows(shape.format, std::min<int64_t>(kTileRows, shape.rows - row),
+                   shape.cols, weights, random);
     stored.insert(stored.end(), bytes.begin(), bytes.end());
   }
   const int64_t row_bytes = StoredRowBytes(shape.format, shape.cols);

@@ -1,8 +1,11 @@
 #include "tests/unit/kernels/random_rows.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "kernels/quant/fp8.h"
+#include "kernels/quant/fp8_tile.h"
 #include "kernels/quant/half.h"
 #include "kernels/quant/tile_layout.h"
 
@@ -84,6 +87,23 @@ void StoreScale(WeightFormat format, Spread spread, std::mt19937& random,
   }
 }
 
+std::vector<std::byte> RandomFp8Row(int64_t cols, Spread spread,
+                                    std::mt19937& random) {
+  std::vector<std::byte> row(
+      static_cast<size_t>(StoredRowBytes(WeightFormat::kFp8, cols)));
+  const size_t codes = static_cast<size_t>(Fp8Blocks(cols)) * 4;
+  for (size_t at = 0; at < codes; at += 4) {
+    StoreBytes(
+        RandomFloat(spread == Spread::kAny ? Spread::kFinite : spread, random),
+        &row[at]);
+  }
+  for (size_t at = codes; at < row.size(); ++at) {
+    const auto code = static_cast<uint8_t>(random());
+    row[at] = std::byte{IsFp8Nan(code) ? uint8_t{0x80} : code};
+  }
+  return row;
+}
+
 }  // namespace
 
 uint16_t RandomHalf(Spread spread, std::mt19937& random) {
@@ -127,6 +147,9 @@ FloatBytes FloatBytesOf(WeightFormat format) {
 
 std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
                                  Spread spread, std::mt19937& random) {
+  if (format == WeightFormat::kFp8) {
+    return RandomFp8Row(cols, spread, random);
+  }
   std::vector<std::byte> row(static_cast<size_t>(StoredRowBytes(format, cols)));
   for (std::byte& byte : row) {
     byte = std::byte{static_cast<uint8_t>(random())};
@@ -149,6 +172,22 @@ std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
     }
   }
   return row;
+}
+
+std::vector<std::byte> RandomRows(WeightFormat format, int64_t num_rows,
+                                  int64_t cols, Spread spread,
+                                  std::mt19937& random) {
+  const bool fp8 = format == WeightFormat::kFp8;
+  const std::ptrdiff_t shared = fp8 ? Fp8Blocks(cols) * 4 : 0;
+  std::vector<std::byte> out;
+  for (int64_t row = 0; row < num_rows; ++row) {
+    std::vector<std::byte> bytes = RandomRow(format, cols, spread, random);
+    if (row > 0) {
+      std::copy(out.begin(), out.begin() + shared, bytes.begin());
+    }
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  }
+  return out;
 }
 
 }  // namespace millrace::kernels

@@ -28,8 +28,15 @@ struct FloatBytes {
 };
 FloatBytes FloatBytesOf(WeightFormat format);
 
-// A stored row; scales and minima are drawn as `spread` says.
+// A stored row; scales and minima are drawn as `spread` says, but those of FP8
+// are always finite.
 std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
                                  Spread spread, std::mt19937& random);
+
+// Several, one behind the other. FP8: with the scales of the first, as rows of
+// one tile have.
+std::vector<std::byte> RandomRows(WeightFormat format, int64_t num_rows,
+                                  int64_t cols, Spread spread,
+                                  std::mt19937& random);
 
 }  // namespace millrace::kernels
