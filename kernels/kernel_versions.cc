@@ -43,6 +43,8 @@ constexpr KernelVersion kKernelVersions[] = {
     {"avx512bf16", Isa::kAvx512,
      [] { return HostSupports(Isa::kAvx512) && HostHasPairedDot(); },
      AddAvx512Bf16MatMul},
+    {"amx", Isa::kAvx512,
+     [] { return HostSupports(Isa::kAvx512) && HostHasTiles(); }, AddAmxMatMul},
 #elif defined(__aarch64__)
     {"neon", Isa::kNeon,
      [] { return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0; },

@@ -170,27 +170,31 @@ struct Reader512 {
   }
 };
 
-// Calls group(codes, record scales, index of the group) for all groups of a
-// tile, ascending.
+// Calls group(codes, record scales, index of the group) for the groups [begin,
+// end) of a tile, ascending; begin is the first of a record.
 template <WeightFormat kFormat, typename Group>
-__attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
-                                                        int64_t cols,
-                                                        Group group) {
+__attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
+                                                     int64_t cols,
+                                                     int64_t begin, int64_t end,
+                                                     Group group) {
   using Reader = Reader512<kFormat>;
   constexpr TileLayout kLayout = Reader::kLayout;
   constexpr int64_t kRecordBytes = RecordBytes(kLayout);
   constexpr int64_t kCodeBytes = CodeBytes(kLayout);
-  const int64_t groups = cols / kGroup;
-  const int64_t records = groups / kLayout.groups_per_record;
-  const std::byte* record =
+  const int64_t records = cols / kGroup / kLayout.groups_per_record;
+  const std::byte* first =
       tile + (records * kLayout.front_bytes + 63) / 64 * 64;
-  PrefetchLines(tile + 64, record);
+  if (begin == 0) {
+    PrefetchLines(tile + 64, first);
+  }
+  const std::byte* record =
+      first + begin / kLayout.groups_per_record * kRecordBytes;
   Head512 head;
-  int64_t g = 0;
-  while (g < groups) {
+  int64_t g = begin;
+  while (g < end) {
     Reader::ReadHead(tile + g / kLayout.groups_per_record * kLayout.front_bytes,
                      record, head);
-    const int64_t left = groups - g;
+    const int64_t left = end - g;
     const int64_t num =
         left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
     for (int64_t j = 0; j < num; ++j) {
@@ -201,6 +205,14 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
     g += num;
     record += kRecordBytes;
   }
+}
+
+// The same for all groups of a tile.
+template <WeightFormat kFormat, typename Group>
+__attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
+                                                        int64_t cols,
+                                                        Group group) {
+  ForGroups<kFormat>(tile, cols, 0, cols / kGroup, group);
 }
 
 }  // namespace

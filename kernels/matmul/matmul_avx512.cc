@@ -1,5 +1,11 @@
 #include "kernels/matmul/matmul_avx512.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/matmul_versions.h"
 
@@ -52,6 +58,22 @@ bool HostHasPairedDot() {
          PairedDotIsTwoFusedSteps();
 }
 
+bool HostHasTiles() {
+  constexpr unsigned kTileAndInt8 = 3u << 24;
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 ||
+      (d & kTileAndInt8) != kTileAndInt8) {
+    return false;
+  }
+  // Linux keeps 8 KiB of tile registers only for processes that ask.
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILE_DATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 void AddAvx512Bf16MatMul(KernelTable& table) {
   MatMulFn* fast = table.matmul[static_cast<int>(ComputeMode::kFast)];
   fast[static_cast<int>(WeightFormat::kBf16)] = MatMulAvx512Bf16Pairs;
@@ -62,6 +84,8 @@ void AddAvx512Bf16MatMul(KernelTable& table) {
 
 void AddAvx512MatMul(KernelTable&) {}
 bool HostHasPairedDot() { return false; }
+bool HostHasTiles() { return false; }
+void AddAmxMatMul(KernelTable&) {}
 void AddAvx512Bf16MatMul(KernelTable&) {}
 
 #endif

@@ -16,6 +16,12 @@ void AddNeonMatMul(KernelTable& table);
 bool HostHasPairedDot();
 void AddAvx512Bf16MatMul(KernelTable& table);
 
+// Fast products of quantised weights for several tokens by the tile registers
+// of AMX. HostHasTiles asks the system for their use, which holds for the whole
+// process.
+bool HostHasTiles();
+void AddAmxMatMul(KernelTable& table);
+
 // Fast products of quantised weights by the byte dot instruction, which the
 // host must have; the other products are the same without it.
 void AddNeonDotMatMul(KernelTable& table);

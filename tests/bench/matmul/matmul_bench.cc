@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel_table.h"
+#include "kernels/kernel_versions.h"
 #include "kernels/quant/tile.h"
 #include "tests/unit/kernels/matmul_case.h"
 
@@ -24,10 +24,24 @@ constexpr int64_t kPromptTokens = 512;
 constexpr int64_t kPromptRows = 1024;
 
 struct Version {
-  Isa isa;
+  const KernelVersion* kernels;
   ComputeMode mode;
   WeightFormat format;
 };
+
+// What a processor would run that has this version and those before it.
+KernelTable TableOf(const KernelVersion& kernels) {
+  KernelTable table = BuildKernelTable(Isa::kScalar);
+  for (const KernelVersion& version : KernelVersions()) {
+    if (version.host_supports()) {
+      version.add(table);
+    }
+    if (&version == &kernels) {
+      break;
+    }
+  }
+  return table;
+}
 
 // Tiles of random weights: one packed tile, repeated.
 AlignedBytes RepeatedTiles(WeightFormat format, int64_t num_tiles,
@@ -50,7 +64,7 @@ AlignedBytes RepeatedTiles(WeightFormat format, int64_t num_tiles,
 void MatMul(benchmark::State& state, const Version& version, int64_t num_tiles,
             int64_t tokens) {
   std::mt19937 random(1);
-  const KernelTable table = BuildKernelTable(version.isa);
+  const KernelTable table = TableOf(*version.kernels);
   const ActivationForm form = ActivationFormFor(version.mode, version.format);
   const AlignedBytes tiles = RepeatedTiles(version.format, num_tiles, random);
   std::vector<float> x(static_cast<size_t>(tokens * kCols));
@@ -106,11 +120,11 @@ void ReadMemory(benchmark::State& state) {
 
 void Register(const Version& version) {
   const std::string name =
-      std::string(IsaName(version.isa)) +
+      std::string(version.kernels->name) +
       (version.mode == ComputeMode::kFast ? "/fast/" : "/exact/") +
       TraitsOf(version.format).name;
   // The scalar versions are too slow for sizes that tell something of others.
-  const bool scalar = version.isa == Isa::kScalar;
+  const bool scalar = version.kernels->isa == Isa::kScalar;
   const int64_t streamed =
       scalar ? 4 : kStreamedBytes / TileBytes(version.format, kCols);
   const int64_t prompt_tiles = scalar ? 1 : kPromptRows / kTileRows;
@@ -131,15 +145,21 @@ void Register(const Version& version) {
 void RegisterAll() {
   benchmark::RegisterBenchmark("read_memory", ReadMemory)
       ->Unit(benchmark::kMillisecond);
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
-    if (!HostSupports(isa)) {
+  KernelTable before;
+  for (const KernelVersion& kernels : KernelVersions()) {
+    if (!kernels.host_supports()) {
       continue;
     }
+    const KernelTable table = TableOf(kernels);
     for (const ComputeMode mode : {ComputeMode::kFast, ComputeMode::kExact}) {
       for (int format = 0; format < kNumWeightFormats; ++format) {
-        Register({isa, mode, static_cast<WeightFormat>(format)});
+        const int index = static_cast<int>(mode);
+        if (table.matmul[index][format] != before.matmul[index][format]) {
+          Register({&kernels, mode, static_cast<WeightFormat>(format)});
+        }
       }
     }
+    before = table;
   }
 }
 

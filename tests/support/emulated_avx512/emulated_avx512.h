@@ -19,3 +19,4 @@
 #include "tests/support/emulated_avx512/arithmetic.h"
 #include "tests/support/emulated_avx512/conversions.h"
 #include "tests/support/emulated_avx512/masked_memory.h"
+#include "tests/support/emulated_avx512/tiles.h"
