@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
+#include "model/spec/matrix_bytes.h"
 #include "model/spec/model_costs.h"
 #include "model/spec/tensor_walk.h"
 
@@ -24,7 +25,9 @@ constexpr int64_t kKvValueBytes = 2;
 using BytesByFormat = std::map<std::string, int64_t>;
 
 void Count(const TensorUse& use, BytesByFormat& bytes) {
-  bytes[kernels::TraitsOf(use.format).name] += use.source->bytes;
+  bytes[kernels::TraitsOf(use.format).name] +=
+      use.matrix != nullptr ? model::CheckpointBytes(*use.matrix)
+                            : use.source->bytes;
 }
 
 json::object FormatsJson(const BytesByFormat& bytes) {
@@ -83,6 +86,18 @@ json::object PartJson(const PartCosts& costs, kernels::WeightFormat format) {
   return out;
 }
 
+json::object PlaceJson(const model::TensorSource& source,
+                       absl::Span<const std::string> files) {
+  json::object out;
+  out["name"] = source.name;
+  const auto file = static_cast<size_t>(source.file_index);
+  out["file"] =
+      file < files.size() ? Json(json::string(files[file])) : Json(nullptr);
+  out["offset"] = source.offset;
+  out["bytes"] = source.bytes;
+  return out;
+}
+
 // Parameters that one token passes through; an embedding is a look-up.
 int64_t ActiveParameters(const model::ModelSpec& spec) {
   double operations = model::HeadCosts(spec).operations_per_token;
@@ -136,17 +151,21 @@ json::array TensorReport(const model::ModelSpec& spec,
                          absl::Span<const std::string> files) {
   json::array out;
   model::ForEachTensor(spec, [&](const TensorUse& use) {
-    json::object tensor;
-    tensor["name"] = use.source->name;
-    const auto file = static_cast<size_t>(use.source->file_index);
-    tensor["file"] =
-        file < files.size() ? Json(json::string(files[file])) : Json(nullptr);
-    tensor["offset"] = use.source->offset;
-    tensor["bytes"] = use.source->bytes;
+    json::object tensor = PlaceJson(*use.source, files);
     tensor["format"] = kernels::TraitsOf(use.format).name;
     tensor["shape"] =
         use.rows == 0 ? json::array{use.cols} : json::array{use.rows, use.cols};
     tensor["layer"] = use.layer < 0 ? Json(nullptr) : Json(use.layer);
+    if (use.matrix != nullptr && use.matrix->parts.has_value()) {
+      const model::MatrixParts& parts = *use.matrix->parts;
+      json::array more = {PlaceJson(parts.scales, files)};
+      for (const auto* part : {&parts.offsets, &parts.shape}) {
+        if (part->has_value()) {
+          more.push_back(PlaceJson(**part, files));
+        }
+      }
+      tensor["parts"] = std::move(more);
+    }
     out.push_back(std::move(tensor));
   });
   return out;

@@ -23,7 +23,8 @@ namespace millrace::cli {
 boost::json::object ModelReport(const model::ModelSpec& spec);
 
 // Every tensor in the order of the model: name, file, offset, bytes, format,
-// shape, layer (null outside of layers).
+// shape, layer (null outside of layers). A weight in parts names its codes so,
+// and in `parts` [{name, file, offset, bytes}] its scales and what more it has.
 boost::json::array TensorReport(const model::ModelSpec& spec,
                                 absl::Span<const std::string> files);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <variant>
 
+#include "model/spec/matrix_bytes.h"
 #include "model/spec/stage_memory.h"
 
 namespace millrace::model {
@@ -14,7 +15,7 @@ constexpr int64_t kF32Bytes = 4;
 void AddMatrix(const Matrix& matrix, PartCosts& costs) {
   const int64_t tiles = MatrixTileBytes(matrix);
   costs.parameters += matrix.rows * matrix.cols;
-  costs.stored_bytes += matrix.source.bytes;
+  costs.stored_bytes += CheckpointBytes(matrix);
   costs.tile_bytes += tiles;
   costs.read_bytes_per_token += tiles;
   costs.operations_per_token +=

@@ -24,12 +24,31 @@ struct TensorSource {
   bool operator==(const TensorSource&) const = default;
 };
 
+enum class ScaleType : uint8_t { kF32, kF16, kBf16, kE8m0 };
+
+// The tensors beside the codes of a weight that a checkpoint keeps in several;
+// stored rows are composed of them (model/checkpoint/row_composer.h). Sizes:
+// model/spec/matrix_bytes.h.
+struct MatrixParts {
+  TensorSource scales;  // [rows, cols / group]; FP8 [rows / 128, cols / 128]
+  ScaleType scale_type = ScaleType::kBf16;
+  // Columns that share a scale: divides cols, a multiple of 32. FP8: 128, the
+  // last ones may be fewer.
+  int64_t group_size = 0;
+  // MLX: biases, like the scales. INT4: u32 [rows / 8, cols / group], eight
+  // zero points of one column in each, the first row's lowest.
+  std::optional<TensorSource> offsets;
+  // I32 or I64 [2] that must hold (rows, cols); not part of any row.
+  std::optional<TensorSource> shape;
+};
+
 // A weight matrix [rows = out features, cols = in features], row-major.
 struct Matrix {
-  TensorSource source;
+  TensorSource source;  // of a weight in parts: the codes
   kernels::WeightFormat format = kernels::WeightFormat::kF32;
   int64_t rows = 0;
   int64_t cols = 0;
+  std::optional<MatrixParts> parts;
 };
 
 // A vector in f32, f16 or bf16; held as f32.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "model/spec/matrix_bytes.h"
 
 namespace millrace::model {
 namespace {
@@ -28,6 +29,7 @@ class Validator {
   absl::Status CheckPlace(const TensorSource& source, int64_t bytes) const;
   absl::Status CheckMatrix(const Matrix& matrix, int64_t rows,
                            int64_t cols) const;
+  absl::Status CheckParts(const Matrix& matrix, const MatrixParts& parts) const;
   absl::Status CheckVector(const Vector& vector, int64_t size) const;
   absl::Status CheckLinear(const LinearSpec& linear, int64_t rows,
                            int64_t cols) const;
@@ -97,8 +99,39 @@ absl::Status Validator::CheckMatrix(const Matrix& matrix, int64_t rows,
         matrix.source,
         absl::StrCat("rows of ", cols, " elements are no multiple of ", block));
   }
-  const int64_t row_bytes = kernels::StoredRowBytes(matrix.format, cols);
-  return CheckPlace(matrix.source, rows * row_bytes);
+  if (matrix.parts.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(CheckParts(matrix, *matrix.parts));
+  } else if (IsInParts(matrix.format)) {
+    return Wrong(matrix.source, "is a weight in parts and has none");
+  }
+  return CheckPlace(matrix.source, rows * SourceRowBytes(matrix));
+}
+
+absl::Status Validator::CheckParts(const Matrix& matrix,
+                                   const MatrixParts& parts) const {
+  const bool fp8 = matrix.format == kernels::WeightFormat::kFp8;
+  if (!IsInParts(matrix.format) &&
+      matrix.format != kernels::WeightFormat::kMxfp4) {
+    return Wrong(matrix.source, "is in parts, which its format is never");
+  }
+  if (fp8 ? parts.group_size != kernels::kFp8ScaleCols
+          : parts.group_size < 32 || parts.group_size % 32 != 0 ||
+                matrix.cols % parts.group_size != 0) {
+    return Wrong(matrix.source,
+                 absl::StrCat("has scales of ", parts.group_size,
+                              " columns each, its rows have ", matrix.cols));
+  }
+  MILLRACE_RETURN_IF_ERROR(CheckPlace(parts.scales, ScalesBytes(matrix)));
+  if (parts.offsets.has_value() != (OffsetsBytes(matrix) > 0)) {
+    return Wrong(matrix.source,
+                 "has offsets against its format, or lacks them");
+  }
+  if (parts.offsets.has_value()) {
+    MILLRACE_RETURN_IF_ERROR(CheckPlace(*parts.offsets, OffsetsBytes(matrix)));
+  }
+  return parts.shape.has_value()
+             ? CheckPlace(*parts.shape, parts.shape->bytes == 8 ? 8 : 16)
+             : absl::OkStatus();
 }
 
 absl::Status Validator::CheckVector(const Vector& vector, int64_t size) const {
@@ -107,7 +140,8 @@ absl::Status Validator::CheckVector(const Vector& vector, int64_t size) const {
                  absl::StrCat("is [", vector.size, "], must be [", size, "]"));
   }
   if (static_cast<int>(vector.format) >= kernels::kNumWeightFormats ||
-      kernels::TraitsOf(vector.format).block_elements != 1) {
+      kernels::TraitsOf(vector.format).block_elements != 1 ||
+      vector.format == kernels::WeightFormat::kFp8) {
     return Wrong(vector.source, "is a vector in blocks");
   }
   return CheckPlace(vector.source,

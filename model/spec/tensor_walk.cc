@@ -12,10 +12,11 @@ class Walker {
       : layer_(layer), visit_(visit) {}
 
   void Visit(const Matrix& matrix) const {
-    visit_({&matrix.source, matrix.format, matrix.rows, matrix.cols, layer_});
+    visit_({&matrix.source, matrix.format, matrix.rows, matrix.cols, layer_,
+            &matrix});
   }
   void Visit(const Vector& vector) const {
-    visit_({&vector.source, vector.format, 0, vector.size, layer_});
+    visit_({&vector.source, vector.format, 0, vector.size, layer_, nullptr});
   }
   void Visit(const LinearSpec& linear) const {
     Visit(linear.weight);

@@ -12,8 +12,9 @@ struct TensorUse {
   const TensorSource* source = nullptr;
   kernels::WeightFormat format = kernels::WeightFormat::kF32;
   int64_t rows = 0;
-  int64_t cols = 0;   // elements of a vector
-  int64_t layer = 0;  // -1: embedding, final norm, head
+  int64_t cols = 0;                // elements of a vector
+  int64_t layer = 0;               // -1: embedding, final norm, head
+  const Matrix* matrix = nullptr;  // null: a vector
 };
 
 // Calls `visit` for every tensor: the embedding, the layers in order, final
