@@ -19,7 +19,9 @@
 #include "model/checkpoint/gguf_set.h"
 #include "model/checkpoint/gguf_vocabulary_reader.h"
 #include "model/checkpoint/hf_config.h"
+#include "model/checkpoint/hf_quantisation.h"
 #include "model/checkpoint/hf_text.h"
+#include "model/checkpoint/quantised_tensors.h"
 #include "model/checkpoint/safetensors_folder.h"
 #include "model/checkpoint/spec_from_config.h"
 #include "model/spec/model_spec_validator.h"
@@ -141,10 +143,13 @@ absl::StatusOr<Parts> OpenFolder(const std::string& folder) {
                             JsonObject::From(file->json, Printable(path, 512)));
   MILLRACE_ASSIGN_OR_RETURN(const DecoderConfig decoder,
                             ReadHfConfig(config, path));
+  MILLRACE_ASSIGN_OR_RETURN(const HfQuantisation quantisation,
+                            HfQuantisation::Read(config));
   Parts parts;
   MILLRACE_ASSIGN_OR_RETURN(parts.weights, OpenSafetensorsFolder(folder));
-  MILLRACE_ASSIGN_OR_RETURN(parts.spec,
-                            BuildDecoder(decoder, parts.weights.tensors));
+  MILLRACE_ASSIGN_OR_RETURN(
+      parts.spec, BuildDecoder(decoder, QuantisedTensors(parts.weights.tensors,
+                                                         quantisation)));
   MILLRACE_RETURN_IF_ERROR(parts.weights.gap);
   MILLRACE_ASSIGN_OR_RETURN(HfText text,
                             ReadHfText(folder, config, parts.spec.vocab_size));
@@ -292,8 +297,11 @@ absl::StatusOr<ModelSpec> SpecFromConfig(const std::string& path) {
     return config.ErrorAt("num_hidden_layers",
                           "times num_experts is too large");
   }
-  MILLRACE_ASSIGN_OR_RETURN(ModelSpec spec,
-                            BuildDecoder(decoder, AssumedTensors(format)));
+  MILLRACE_ASSIGN_OR_RETURN(const HfQuantisation quantisation,
+                            HfQuantisation::Read(config));
+  MILLRACE_ASSIGN_OR_RETURN(
+      ModelSpec spec,
+      BuildDecoder(decoder, AssumedTensors(format, quantisation)));
   spec.head_is_embedding = decoder.tied.value_or(false);
   std::error_code error;
   const auto full = std::filesystem::weakly_canonical(path, error);

@@ -143,7 +143,8 @@ absl::StatusOr<Matrix> DecoderBuilder::ExpertRows(LayerPart part, int64_t layer,
                                                   int64_t expert,
                                                   bool second_half) const {
   const int64_t inner = config_.moe->intermediate_size;
-  const bool down = part == LayerPart::kFusedDown;
+  const bool down =
+      part == LayerPart::kFusedDown || part == LayerPart::kSwitchDown;
   SliceRequest request;
   request.name = Name(part, layer);
   request.num_slices = config_.moe->num_experts;
@@ -159,17 +160,24 @@ absl::StatusOr<Matrix> DecoderBuilder::ExpertRows(LayerPart part, int64_t layer,
 absl::StatusOr<ExpertSpec> DecoderBuilder::Expert(int64_t layer,
                                                   int64_t expert) const {
   const bool gate_up = tensors_.Has(Name(LayerPart::kFusedGateUp, layer));
-  if (config_.style == NameStyle::kHuggingFace && !gate_up) {
+  const bool hugging_face = config_.style == NameStyle::kHuggingFace;
+  const bool switched =
+      hugging_face && tensors_.Has(Name(LayerPart::kSwitchGate, layer));
+  if (hugging_face && !gate_up && !switched) {
     return SeparateExpert(layer, expert);
   }
-  const LayerPart gate =
-      gate_up ? LayerPart::kFusedGateUp : LayerPart::kFusedGate;
-  const LayerPart up = gate_up ? LayerPart::kFusedGateUp : LayerPart::kFusedUp;
+  const LayerPart gate = switched  ? LayerPart::kSwitchGate
+                         : gate_up ? LayerPart::kFusedGateUp
+                                   : LayerPart::kFusedGate;
+  const LayerPart up = switched  ? LayerPart::kSwitchUp
+                       : gate_up ? LayerPart::kFusedGateUp
+                                 : LayerPart::kFusedUp;
+  const LayerPart down =
+      switched ? LayerPart::kSwitchDown : LayerPart::kFusedDown;
   ExpertSpec out;
   MILLRACE_ASSIGN_OR_RETURN(out.gate, ExpertRows(gate, layer, expert, false));
-  MILLRACE_ASSIGN_OR_RETURN(out.up, ExpertRows(up, layer, expert, gate_up));
-  MILLRACE_ASSIGN_OR_RETURN(
-      out.down, ExpertRows(LayerPart::kFusedDown, layer, expert, false));
+  MILLRACE_ASSIGN_OR_RETURN(out.up, ExpertRows(up, layer, expert, up == gate));
+  MILLRACE_ASSIGN_OR_RETURN(out.down, ExpertRows(down, layer, expert, false));
   return out;
 }
 

@@ -68,27 +68,6 @@ absl::StatusOr<std::string> ReadFamily(const JsonObject& config) {
       absl::StrCat("supported are ", known));
 }
 
-absl::Status RefuseQuantised(const JsonObject& config) {
-  for (const char* key :
-       {"quantization_config", "compression_config", "quantization"}) {
-    if (!config.Has(key)) {
-      continue;
-    }
-    std::string method = "mlx";
-    if (std::string(key) != "quantization") {
-      MILLRACE_ASSIGN_OR_RETURN(const JsonObject rules, config.Object(key));
-      MILLRACE_ASSIGN_OR_RETURN(method,
-                                rules.StringOr("quant_method", "unknown"));
-    }
-    return WithHint(
-        config.ErrorAt(
-            key, absl::StrCat("quantised weights of kind '", Printable(method),
-                              "' are not supported")),
-        "use the checkpoint in BF16 or F16, or a GGUF file");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReadHeads(const JsonObject& config, DecoderConfig& out) {
   MILLRACE_ASSIGN_OR_RETURN(
       out.num_heads, config.Integer("num_attention_heads", 1, kHeadsMax));
@@ -324,7 +303,6 @@ absl::StatusOr<DecoderConfig> ReadHfConfig(const JsonObject& config,
   out.style = NameStyle::kHuggingFace;
   out.source = path;
   MILLRACE_ASSIGN_OR_RETURN(out.family, ReadFamily(config));
-  MILLRACE_RETURN_IF_ERROR(RefuseQuantised(config));
   MILLRACE_RETURN_IF_ERROR(ReadSizes(config, out));
   MILLRACE_ASSIGN_OR_RETURN(
       const int64_t max_position,

@@ -7,8 +7,8 @@
 namespace millrace::model {
 
 // Sizes and switches from config.json. Families: llama, mistral, smollm3,
-// qwen2, qwen3, qwen3_moe; others, and quantised checkpoints, are refused by
-// name. `path` is that of the file.
+// qwen2, qwen3, qwen3_moe; others are refused by name. `path` is that of the
+// file. How weights are quantised: hf_quantisation.h.
 absl::StatusOr<DecoderConfig> ReadHfConfig(const JsonObject& config,
                                            const std::string& path);
 

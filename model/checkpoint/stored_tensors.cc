@@ -52,7 +52,7 @@ absl::Status StoredTensors::ErrorAt(const StoredTensor& tensor,
       absl::StrCat("tensor '", Printable(tensor.name), "': ", what));
 }
 
-absl::StatusOr<const StoredTensor*> StoredTensors::Take(
+absl::StatusOr<const StoredTensor*> StoredTensors::Require(
     const std::string& name, const std::vector<int64_t>& shape) const {
   const StoredTensor* tensor = Find(name);
   if (tensor == nullptr) {
@@ -66,11 +66,19 @@ absl::StatusOr<const StoredTensor*> StoredTensors::Take(
                                          ", the configuration asks for ",
                                          ShapeText(shape)));
   }
+  return tensor;
+}
+
+absl::StatusOr<const StoredTensor*> StoredTensors::Take(
+    const std::string& name, const std::vector<int64_t>& shape) const {
+  MILLRACE_ASSIGN_OR_RETURN(const StoredTensor* tensor, Require(name, shape));
   if (!tensor->format.has_value()) {
     return WithHint(ErrorAt(*tensor, absl::StrCat("is of type ", tensor->type,
                                                   ", which is not supported")),
-                    "use a checkpoint in F32, F16, BF16 or, as GGUF, Q4_0, "
-                    "Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, MXFP4");
+                    "use a checkpoint in F32, F16, BF16, one whose config.json "
+                    "says how it is quantised (FP8, INT4, MLX, MXFP4) or, as "
+                    "GGUF, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, "
+                    "MXFP4");
   }
   return tensor;
 }

@@ -47,6 +47,13 @@ class StoredTensors final : public TensorSupply {
   // Null when there is none.
   [[nodiscard]] const StoredTensor* Find(absl::string_view name) const;
 
+  // The tensor of this shape, whatever its type. InputError naming it.
+  [[nodiscard]] absl::StatusOr<const StoredTensor*> Require(
+      const std::string& name, const std::vector<int64_t>& shape) const;
+  // "file: tensor 'name': what"
+  [[nodiscard]] absl::Status ErrorAt(const StoredTensor& tensor,
+                                     absl::string_view what) const;
+
   [[nodiscard]] bool Has(absl::string_view name) const override {
     return Find(name) != nullptr;
   }
@@ -62,8 +69,6 @@ class StoredTensors final : public TensorSupply {
   // The tensor, of exactly this shape and a format that is computed with.
   [[nodiscard]] absl::StatusOr<const StoredTensor*> Take(
       const std::string& name, const std::vector<int64_t>& shape) const;
-  [[nodiscard]] absl::Status ErrorAt(const StoredTensor& tensor,
-                                     absl::string_view what) const;
 
   std::string table_path_;
   std::vector<std::string> paths_;

@@ -28,9 +28,12 @@ constexpr Names kLayerNames[] = {
     {"mlp.experts.up_proj", "ffn_up_exps"},
     {"mlp.experts.gate_up_proj", "ffn_gate_up_exps"},
     {"mlp.experts.down_proj", "ffn_down_exps"},
+    {"mlp.switch_mlp.gate_proj", ""},
+    {"mlp.switch_mlp.up_proj", ""},
+    {"mlp.switch_mlp.down_proj", ""},
 };
 static_assert(sizeof(kLayerNames) / sizeof(kLayerNames[0]) ==
-              static_cast<size_t>(LayerPart::kFusedDown) + 1);
+              static_cast<size_t>(LayerPart::kSwitchDown) + 1);
 
 std::string Stem(NameStyle style, LayerPart part, int64_t layer) {
   const Names& names = kLayerNames[static_cast<size_t>(part)];
@@ -57,8 +60,9 @@ std::string TensorName(NameStyle style, GlobalPart part) {
 std::string TensorName(NameStyle style, LayerPart part, int64_t layer) {
   // Fused experts of Hugging Face files are parameters, not modules: their
   // names have no suffix.
-  const bool bare =
-      style == NameStyle::kHuggingFace && part >= LayerPart::kFusedGate;
+  const bool bare = style == NameStyle::kHuggingFace &&
+                    part >= LayerPart::kFusedGate &&
+                    part <= LayerPart::kFusedDown;
   return absl::StrCat(Stem(style, part, layer), bare ? "" : ".weight");
 }
 

@@ -28,6 +28,10 @@ enum class LayerPart {
   kFusedUp,
   kFusedGateUp,
   kFusedDown,
+  // The same as MLX names them; not in GGUF files.
+  kSwitchGate,
+  kSwitchUp,
+  kSwitchDown,
 };
 
 // Names of tensors in Hugging Face and GGUF checkpoints.

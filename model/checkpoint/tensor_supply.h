@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/checkpoint/hf_quantisation.h"
 #include "model/spec/model_spec.h"
 
 namespace millrace::model {
@@ -37,11 +38,15 @@ class TensorSupply {
       const SliceRequest& request) const = 0;
 };
 
-// A supply that has what is asked for, in one format, with no bytes behind it:
-// for planning with a model of which only the configuration is at hand.
+// A supply that has what is asked for, with no bytes behind it: for planning
+// with a model of which only the configuration is at hand. Matrices are packed
+// as the configuration says, the rest is in `format`.
 class AssumedTensors final : public TensorSupply {
  public:
-  explicit AssumedTensors(kernels::WeightFormat format) : format_(format) {}
+  // Borrows `quantisation`.
+  AssumedTensors(kernels::WeightFormat format,
+                 const HfQuantisation& quantisation)
+      : format_(format), quantisation_(quantisation) {}
 
   // Fused experts are never assumed.
   [[nodiscard]] bool Has(absl::string_view) const override { return false; }
@@ -55,6 +60,7 @@ class AssumedTensors final : public TensorSupply {
 
  private:
   const kernels::WeightFormat format_;
+  const HfQuantisation& quantisation_;
 };
 
 }  // namespace millrace::model

@@ -1,6 +1,7 @@
 #include "model/checkpoint/weights_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "kernels/quant/tile.h"
+#include "model/checkpoint/row_composer.h"
+#include "model/spec/matrix_bytes.h"
 #include "model/spec/tensor_walk.h"
 
 namespace millrace::model {
@@ -39,8 +42,9 @@ class WeightsReader {
 
  private:
   absl::Status Check(const TensorUse& use);
-  // Whether all elements of a stored row are finite.
-  bool RowIsFinite(const TensorUse& use, const std::byte* stored);
+  // The first element of a stored row that is not finite; -1: none.
+  int64_t FindNotFinite(const TensorUse& use, const std::byte* stored);
+  absl::Status ReadRows(const TensorUse& use, int64_t row, int64_t count);
   void Report(const TensorUse& use, std::string why) {
     const auto index = static_cast<size_t>(use.source->file_index);
     out_.damage.push_back(
@@ -54,7 +58,8 @@ class WeightsReader {
   std::vector<float> row_;
 };
 
-bool WeightsReader::RowIsFinite(const TensorUse& use, const std::byte* stored) {
+int64_t WeightsReader::FindNotFinite(const TensorUse& use,
+                                     const std::byte* stored) {
   row_.resize(static_cast<size_t>(use.cols));
   kernels::DecodeStoredRow(use.format, stored, use.cols, row_.data());
   // 0 for every finite value, NaN for the others.
@@ -62,7 +67,24 @@ bool WeightsReader::RowIsFinite(const TensorUse& use, const std::byte* stored) {
   for (const float value : row_) {
     sum += value - value;
   }
-  return sum == 0;
+  if (sum == 0) {
+    return -1;
+  }
+  const auto found = std::find_if(row_.begin(), row_.end(), [](float value) {
+    return !std::isfinite(value);
+  });
+  return found - row_.begin();
+}
+
+absl::Status WeightsReader::ReadRows(const TensorUse& use, int64_t row,
+                                     int64_t count) {
+  const int64_t row_bytes = kernels::StoredRowBytes(use.format, use.cols);
+  stored_.resize(static_cast<size_t>(count * row_bytes));
+  return use.matrix != nullptr
+             ? ReadStoredRows(checkpoint_, *use.matrix, row, count,
+                              absl::MakeSpan(stored_))
+             : checkpoint_.Read(use.source->file_index, use.source->offset,
+                                absl::MakeSpan(stored_));
 }
 
 absl::Status WeightsReader::Check(const TensorUse& use) {
@@ -70,25 +92,26 @@ absl::Status WeightsReader::Check(const TensorUse& use) {
   const int64_t row_bytes = kernels::StoredRowBytes(use.format, use.cols);
   const int64_t rows_at_once = std::clamp<int64_t>(
       kPieceBytes / std::max<int64_t>(1, row_bytes), 1, rows);
+  const int64_t bytes =
+      use.matrix != nullptr ? CheckpointBytes(*use.matrix) : use.source->bytes;
+  const int64_t bytes_before = out_.bytes;
   bool damaged = false;
   for (int64_t row = 0; row < rows; row += rows_at_once) {
     const int64_t count = std::min(rows_at_once, rows - row);
-    stored_.resize(static_cast<size_t>(count * row_bytes));
-    const absl::Status read = checkpoint_.Read(
-        use.source->file_index, use.source->offset + row * row_bytes,
-        absl::MakeSpan(stored_));
+    const absl::Status read = ReadRows(use, row, count);
     if (!read.ok()) {
       Report(use, WhatOf(read));
       return absl::OkStatus();
     }
     for (int64_t i = 0; i < count && !damaged; ++i) {
-      if (!RowIsFinite(use, stored_.data() + i * row_bytes)) {
-        Report(use, absl::StrCat("row ", row + i,
+      const int64_t column = FindNotFinite(use, stored_.data() + i * row_bytes);
+      if (column >= 0) {
+        Report(use, absl::StrCat("row ", row + i, " column ", column,
                                  " holds a value that is not finite"));
         damaged = true;
       }
     }
-    out_.bytes += count * row_bytes;
+    out_.bytes = bytes_before + bytes * (row + count) / rows;
     if (!progress_(out_.bytes)) {
       return absl::CancelledError("verification was interrupted");
     }

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "kernels/quant/tile.h"
+#include "model/checkpoint/row_composer.h"
 
 namespace millrace::worker {
 namespace {
@@ -118,6 +119,35 @@ class Loader {
         Printable(source.name));
   }
 
+  // What a tile was refused for, and where: the first element that is no finite
+  // number. `rows` are stored rows, the first is row `row` of the matrix.
+  absl::Status BadTile(const model::Matrix& matrix, kernels::TileError error,
+                       int64_t row, const std::byte* rows) const {
+    const bool bad_scale = error == kernels::TileError::kBadScale;
+    const int64_t row_bytes =
+        kernels::StoredRowBytes(matrix.format, matrix.cols);
+    std::vector<float> values(static_cast<size_t>(matrix.cols));
+    size_t column = 0;
+    const int64_t end = std::min(matrix.rows, row + kernels::kTileRows);
+    for (; row < end; ++row, rows += row_bytes) {
+      kernels::DecodeStoredRow(matrix.format, rows, matrix.cols, values.data());
+      column = static_cast<size_t>(
+          std::find_if(values.begin(), values.end(),
+                       [](float value) { return !std::isfinite(value); }) -
+          values.begin());
+      if (column < values.size()) {
+        break;
+      }
+    }
+    return InputError(
+        Place(bad_scale && matrix.parts.has_value() ? matrix.parts->scales
+                                                    : matrix.source),
+        absl::StrCat("row ", row, " column ", column, " has ",
+                     bad_scale ? "a scale that the format does not allow"
+                               : "a code that is no number"),
+        "the file is damaged: copy or convert it again");
+  }
+
   absl::Status LoadVector(const VectorRead& read, std::byte* buffer) {
     const model::Vector& vector = *read.vector;
     MILLRACE_RETURN_IF_ERROR(checkpoint_.Read(
@@ -140,26 +170,21 @@ class Loader {
     const int64_t row_bytes =
         kernels::StoredRowBytes(matrix.format, matrix.cols);
     const int64_t tile_bytes = kernels::TileBytes(matrix.format, matrix.cols);
-    MILLRACE_RETURN_IF_ERROR(checkpoint_.Read(
-        matrix.source.file_index,
-        matrix.source.offset +
-            piece.tile_begin * kernels::kTileRows * row_bytes,
+    MILLRACE_RETURN_IF_ERROR(model::ReadStoredRows(
+        checkpoint_, matrix, piece.tile_begin * kernels::kTileRows,
+        piece.bytes / row_bytes,
         absl::MakeSpan(buffer, static_cast<size_t>(piece.bytes))));
     for (int64_t tile = piece.tile_begin; tile < piece.tile_end; ++tile) {
       const int64_t row = tile * kernels::kTileRows;
+      const std::byte* rows =
+          buffer + (row - piece.tile_begin * kernels::kTileRows) * row_bytes;
       const kernels::TileError error = kernels::PackTile(
-          matrix.format,
-          buffer + (row - piece.tile_begin * kernels::kTileRows) * row_bytes,
-          row_bytes,
+          matrix.format, rows, row_bytes,
           static_cast<int>(
               std::min<int64_t>(kernels::kTileRows, matrix.rows - row)),
           matrix.cols, piece.matrix->tiles + tile * tile_bytes);
       if (error != kernels::TileError::kNone) {
-        return InputError(
-            Place(matrix.source),
-            absl::StrCat("rows from ", row,
-                         " hold a scale that the format does not allow"),
-            "the file is damaged: copy or convert it again");
+        return BadTile(matrix, error, row, rows);
       }
     }
     return absl::OkStatus();

@@ -21,8 +21,8 @@ struct VectorRead {
 
 // Reads all tensors with several threads. The first error ends it and is
 // returned; destinations are then undefined. InputError naming file and tensor
-// for a short file, a scale that the format does not allow, or a vector with a
-// value that is not finite.
+// for a short file, a scale or code that the format does not allow (with row
+// and column), or a vector with a value that is not finite.
 [[nodiscard]] absl::Status LoadTensors(const model::Checkpoint& checkpoint,
                                        const std::vector<MatrixRead>& matrices,
                                        const std::vector<VectorRead>& vectors,

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_layout.h"
+#include "tests/support/tiny_packing.h"
 #include "tests/support/tiny_vocabulary.h"
 
 namespace millrace::testing {
@@ -12,23 +12,7 @@ namespace {
 
 using kernels::WeightFormat;
 
-const char* DtypeOf(WeightFormat format) {
-  return format == WeightFormat::kF32   ? "F32"
-         : format == WeightFormat::kF16 ? "F16"
-                                        : "BF16";
-}
-
 std::string Number(int64_t value) { return std::to_string(value); }
-
-std::string DataOf(const TinyTensor& tensor, WeightFormat format) {
-  std::string out;
-  for (const TinyRows& part : tensor.parts) {
-    for (int64_t row = 0; row < tensor.rows_per_part; ++row) {
-      out += TinyRow(part, format, row);
-    }
-  }
-  return out;
-}
 
 const char* ModelType(TinyFamily family) { return TinyFamilyName(family); }
 
@@ -157,9 +141,10 @@ TinyModel ForFormat(TinyFamily family, WeightFormat format) {
 std::string TinyConfigJson(const TinyModel& model) {
   const TinyVocabulary vocabulary =
       MakeTinyVocabulary(std::max<int64_t>(260, model.vocab_size));
-  const char* dtype = model.format == WeightFormat::kF32   ? "float32"
-                      : model.format == WeightFormat::kF16 ? "float16"
-                                                           : "bfloat16";
+  const WeightFormat plain = TinyPlainFormat(model.format);
+  const char* dtype = plain == WeightFormat::kF32   ? "float32"
+                      : plain == WeightFormat::kF16 ? "float16"
+                                                    : "bfloat16";
   const int64_t bos = model.tokenizer ? vocabulary.end_of_text : 1;
   const int64_t eos = model.tokenizer ? vocabulary.im_end : 2;
   return std::string("{\"architectures\": [\"") + Architecture(model.family) +
@@ -179,16 +164,8 @@ std::string TinyConfigJson(const TinyModel& model) {
          (model.tied ? "true" : "false") +
          ", \"bos_token_id\": " + Number(bos) +
          ", \"eos_token_id\": " + Number(eos) + ", \"torch_dtype\": \"" +
-         dtype + "\"" + FamilyFields(model) + "}\n";
-}
-
-std::vector<TinySafetensor> TinySafetensors(const TinyModel& model) {
-  std::vector<TinySafetensor> out;
-  for (const TinyTensor& tensor : TinyTensors(model, false)) {
-    out.push_back({tensor.name, DtypeOf(model.format), tensor.shape,
-                   DataOf(tensor, model.format)});
-  }
-  return out;
+         dtype + "\"" + FamilyFields(model) + TinyQuantisationFields(model) +
+         "}\n";
 }
 
 std::string SafetensorsFile(const std::vector<TinySafetensor>& tensors) {

@@ -19,10 +19,15 @@ inline constexpr TinyFamily kTinyFamilies[] = {
     TinyFamily::kQwen2, TinyFamily::kQwen3,   TinyFamily::kQwen3Moe};
 const char* TinyFamilyName(TinyFamily family);
 
+// As what a Hugging Face folder holds MXFP4. Stacks: those of the experts
+// alone, as NAME_blocks and NAME_scales; goes with fused_experts.
+enum class TinyMxfp4 { kCompressedTensors, kMlx, kStacks };
+
 struct TinyModel {
   TinyFamily family = TinyFamily::kLlama;
-  // Of matrices. Hugging Face: f32, f16, bf16. GGUF: any; sizes must be
-  // multiples of the block (hidden 256 for K-quants: see ForFormat).
+  // Of matrices. Hugging Face: f32, f16, bf16 and those of PackedFormats().
+  // GGUF: those of GgufFormats(). Sizes must be multiples of the block (hidden
+  // 256 for K-quants: see ForFormat).
   kernels::WeightFormat format = kernels::WeightFormat::kBf16;
   uint64_t seed = 1;
   int64_t num_layers = 6;
@@ -44,6 +49,10 @@ struct TinyModel {
   int num_shards = 1;  // Hugging Face: safetensors files
   // JSON object for `rope_scaling`, Hugging Face only; empty: null.
   std::string rope_scaling;
+  // Of packed formats with scales for groups; the scale of a group's first 32
+  // columns holds for all of it.
+  int64_t group_size = 32;
+  TinyMxfp4 mxfp4 = TinyMxfp4::kCompressedTensors;
 };
 
 // The smallest model of `family` whose sizes are multiples of the block of
@@ -66,10 +75,12 @@ GgufWriter MakeTinyGguf(const TinyModel& model);
 // One tensor of a safetensors file to be written.
 struct TinySafetensor {
   std::string name;
-  std::string dtype;  // F32, F16, BF16
+  std::string dtype;
   std::vector<int64_t> shape;
   std::string data;
 };
+// Formats whose parts a Hugging Face folder holds in tensors of their own.
+std::vector<kernels::WeightFormat> PackedFormats();
 // All tensors of the model, in the order of the file.
 std::vector<TinySafetensor> TinySafetensors(const TinyModel& model);
 // A safetensors file of them.

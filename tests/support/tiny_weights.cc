@@ -65,9 +65,13 @@ uint16_t FloatToHalf(float value) {
 class RowWriter {
  public:
   RowWriter(const TinyRows& rows, WeightFormat format, int64_t row)
-      : rows_(rows), format_(format), random_(HashOf(rows, row)) {}
+      : rows_(rows), format_(format), row_(row), random_(HashOf(rows, row)) {}
 
   std::string Write() {
+    if (format_ == WeightFormat::kFp8) {
+      WriteFp8();
+      return std::move(out_);
+    }
     const auto& traits = kernels::TraitsOf(format_);
     for (int64_t i = 0; i < rows_.cols / traits.block_elements; ++i) {
       WriteBlock();
@@ -167,6 +171,19 @@ class RowWriter {
                              static_cast<int>(random_.Below(2))));
     PutRandom(16);
   }
+  // Rows of one block of 128 have the same scales; codes are any but the two
+  // that are no number.
+  void WriteFp8() {
+    Random scales(HashOf(rows_, -1 - row_ / kernels::kFp8ScaleCols));
+    for (int64_t k = 0; k < rows_.cols; k += kernels::kFp8ScaleCols) {
+      Put(static_cast<float>(rows_.deviation / 107 *
+                             (0.75 + scales.Below(64) / 128.0)));
+    }
+    for (int64_t k = 0; k < rows_.cols; ++k) {
+      const uint32_t code = random_.Below(254);
+      Put(static_cast<uint8_t>(code < 127 ? code : code + 1));
+    }
+  }
   // Scales of 4 to 15, each with the minimum that centres its codes.
   void WriteQ2K() {
     for (int i = 0; i < 16; ++i) {
@@ -185,6 +202,7 @@ class RowWriter {
 
   const TinyRows& rows_;
   const WeightFormat format_;
+  const int64_t row_;
   Random random_;
   std::string out_;
 };

@@ -236,8 +236,6 @@ TEST(HfConfig, RefusesByKey) {
            {{{"hidden_act", "\"gelu\""}}, "gelu"},
            {{{"model_type", "\"abacus\""}}, "abacus"},
            {{{"model_type", ""}}, "model_type"},
-           {{{"quantization_config", R"({"quant_method": "fp8"})"}}, "fp8"},
-           {{{"quantization", R"({"bits": 4})"}}, "mlx"},
            {{{"model_type", "\"smollm3\""}, {"no_rope_layers", "[1]"}},
             "no_rope_layers"},
            {{{"model_type", "\"smollm3\""}, {"no_rope_layer_interval", "0"}},

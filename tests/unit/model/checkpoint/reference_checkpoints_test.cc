@@ -7,10 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/quantised_tensors.h"
+#include "model/checkpoint/safetensors_folder.h"
 #include "model/checkpoint/spec_from_config.h"
 #include "model/spec/model_costs.h"
 
@@ -78,6 +82,51 @@ TEST_F(ReferenceTest, OtherFamiliesAreRefusedByName) {
     ASSERT_FALSE(checkpoint.ok()) << name;
     EXPECT_THAT(std::string(checkpoint.status().message()),
                 ::testing::HasSubstr("is not supported"));
+  }
+}
+
+// Their families are not supported yet, their packed tensors are.
+TEST_F(ReferenceTest, PackedTensorsOfOtherFamiliesAreTaken) {
+  for (const char* name :
+       {"deepseek-v3-fp8", "kimi-k3-mxfp4", "gpt-oss-mxfp4"}) {
+    SCOPED_TRACE(name);
+    const auto text = ReadFile(root_ + name + "/config.json", 1 << 20);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const auto json = ParseJson(*text, name);
+    ASSERT_TRUE(json.ok()) << json.status();
+    auto config = JsonObject::From(*json, name);
+    if (!config->Has("quantization_config")) {
+      config = config->Object("text_config");
+    }
+    ASSERT_TRUE(config.ok()) << config.status();
+    const auto quantisation = HfQuantisation::Read(*config);
+    ASSERT_TRUE(quantisation.ok()) << quantisation.status();
+    const auto files = OpenSafetensorsFolder(root_ + name);
+    ASSERT_TRUE(files.ok()) << files.status();
+    const QuantisedTensors tensors(files->tensors, *quantisation);
+    int taken = 0;
+    for (const StoredTensor& stored : files->tensors.all()) {
+      absl::string_view module = stored.name;
+      absl::StatusOr<Matrix> matrix = absl::NotFoundError("");
+      if (stored.type == "F8_E4M3") {
+        matrix =
+            tensors.TakeMatrix(stored.name, stored.shape[0], stored.shape[1]);
+      } else if (absl::ConsumeSuffix(&module, "_packed")) {
+        matrix = tensors.TakeMatrix(std::string(module), stored.shape[0],
+                                    stored.shape[1] * 2);
+      } else if (absl::ConsumeSuffix(&module, "_blocks")) {
+        const int64_t last = stored.shape[0] - 1;
+        matrix =
+            tensors.TakeSlice({std::string(module), last + 1, stored.shape[1],
+                               stored.shape[2] * 32, last, 0, stored.shape[1]});
+      } else {
+        continue;
+      }
+      ASSERT_TRUE(matrix.ok()) << matrix.status();
+      EXPECT_TRUE(matrix->parts.has_value()) << stored.name;
+      ++taken;
+    }
+    EXPECT_GT(taken, 3);
   }
 }
 
