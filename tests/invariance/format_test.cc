@@ -1,6 +1,7 @@
-// The bits of every answer stay the same for weights of every format of GGUF,
-// dense and with experts: every value of every dimension alone and every pair
-// of values. A kernel of one format that sums in another order shows.
+// The bits of every answer stay the same for weights of every format, of GGUF
+// and packed in safetensors, dense and with experts: every value of every
+// dimension alone and every pair of values. A kernel of one format that sums in
+// another order shows, and so does a stage that reads other rows.
 #include <string>
 #include <tuple>
 
@@ -8,6 +9,7 @@
 #include "kernels/quant/weight_format.h"
 #include "model/checkpoint/checkpoint.h"
 #include "tests/invariance/invariance_check.h"
+#include "tests/invariance/small_model.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_models.h"
 
@@ -16,25 +18,9 @@ namespace {
 
 using kernels::WeightFormat;
 
-TinyModel SmallModel(TinyFamily family, WeightFormat format) {
-  TinyModel model = ForFormat(family, format);
-  model.num_layers = 2;
-  model.vocab_size = 101;
-  model.context_length = 256;
-  model.tokenizer = false;
-  model.num_experts = 4;
-  return model;
-}
+using Parameter = std::tuple<TinyFamily, WeightFormat>;
 
-class FormatTest
-    : public ::testing::TestWithParam<std::tuple<TinyFamily, WeightFormat>> {};
-
-TEST_P(FormatTest, EveryValueAndPair) {
-  const auto [family, format] = GetParam();
-  const TinyModel model = SmallModel(family, format);
-  const TempDir folder;
-  const std::string path = folder.File("model.gguf");
-  WriteTinyGguf(model, path);
+void CheckEveryValueAndPair(const TinyModel& model, const std::string& path) {
   const auto checkpoint = model::Checkpoint::Open(path);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const Workload workload = MakeWorkload({.vocab_size = model.vocab_size,
@@ -46,15 +32,45 @@ TEST_P(FormatTest, EveryValueAndPair) {
   check.RunDefaultKv(EveryValueAndPair(AllDimensions(model.num_layers)));
 }
 
+std::string NameOf(const ::testing::TestParamInfo<Parameter>& info) {
+  return std::string(TinyFamilyName(std::get<0>(info.param))) + "_" +
+         kernels::TraitsOf(std::get<1>(info.param)).name;
+}
+
+class FormatTest : public ::testing::TestWithParam<Parameter> {};
+
+TEST_P(FormatTest, EveryValueAndPair) {
+  const auto [family, format] = GetParam();
+  const TinyModel model = SmallModel(family, format);
+  const TempDir folder;
+  const std::string path = folder.File("model.gguf");
+  WriteTinyGguf(model, path);
+  CheckEveryValueAndPair(model, path);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Formats, FormatTest,
     ::testing::Combine(::testing::Values(TinyFamily::kLlama,
                                          TinyFamily::kQwen3Moe),
                        ::testing::ValuesIn(GgufFormats())),
-    [](const auto& info) {
-      return std::string(TinyFamilyName(std::get<0>(info.param))) + "_" +
-             kernels::TraitsOf(std::get<1>(info.param)).name;
-    });
+    NameOf);
+
+class PackedTest : public ::testing::TestWithParam<Parameter> {};
+
+TEST_P(PackedTest, EveryValueAndPair) {
+  const auto [family, format] = GetParam();
+  const TinyModel model = SmallModel(family, format);
+  const TempDir folder;
+  WriteTinyFolder(model, folder.path());
+  CheckEveryValueAndPair(model, folder.path());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Packed, PackedTest,
+    ::testing::Combine(::testing::Values(TinyFamily::kLlama,
+                                         TinyFamily::kQwen3Moe),
+                       ::testing::ValuesIn(PackedFormats())),
+    NameOf);
 
 }  // namespace
 }  // namespace millrace::testing
