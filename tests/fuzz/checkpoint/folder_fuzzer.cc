@@ -1,6 +1,7 @@
 // Any bytes as one file of an otherwise valid Hugging Face folder: opening
-// accepts or refuses. The first byte chooses the file. Failures are crashes,
-// sanitizer reports, hangs and other exit codes than 4.
+// accepts or refuses, and what it accepts can be read. The first byte chooses
+// folder and file. Failures are crashes, sanitizer reports, hangs and other
+// exit codes than 4.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/weights_check.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_models.h"
 
@@ -18,11 +20,25 @@ using millrace::testing::TempDir;
 using millrace::testing::TinyFamily;
 using millrace::testing::TinyModel;
 
-constexpr const char* kFiles[] = {
-    "config.json",           "model.safetensors",
-    "tokenizer_config.json", "generation_config.json",
-    "tokenizer.json",        "model.safetensors.index.json"};
-constexpr size_t kNumFiles = sizeof(kFiles) / sizeof(kFiles[0]);
+enum class Form { kSingle, kSharded, kPacked };
+
+struct Target {
+  Form form;
+  const char* file;
+};
+
+// Seeds begin with the index: add at the end.
+constexpr Target kTargets[] = {
+    {Form::kSingle, "config.json"},
+    {Form::kSingle, "model.safetensors"},
+    {Form::kSingle, "tokenizer_config.json"},
+    {Form::kSingle, "generation_config.json"},
+    {Form::kSingle, "tokenizer.json"},
+    {Form::kSharded, "model.safetensors.index.json"},
+    {Form::kPacked, "config.json"},
+    {Form::kPacked, "model.safetensors"},
+};
+constexpr size_t kNumTargets = sizeof(kTargets) / sizeof(kTargets[0]);
 
 TinyModel Tiny() {
   TinyModel model;
@@ -40,6 +56,19 @@ TinyModel Tiny() {
   return model;
 }
 
+// The same with weights in parts.
+TinyModel TinyPacked() {
+  TinyModel model = Tiny();
+  model.format = millrace::kernels::WeightFormat::kInt4Zero;
+  model.hidden_size = 32;
+  model.num_heads = 2;
+  model.head_dim = 16;
+  model.intermediate_size = 32;
+  model.expert_intermediate_size = 32;
+  model.tokenizer = false;
+  return model;
+}
+
 // Folders are made once; a run replaces one file and puts it back.
 struct Folders {
   Folders() {
@@ -47,9 +76,22 @@ struct Folders {
     WriteTinyFolder(model, single.path());
     model.num_shards = 2;
     WriteTinyFolder(model, sharded.path());
+    WriteTinyFolder(TinyPacked(), packed.path());
+  }
+  [[nodiscard]] const TempDir& Of(Form form) const {
+    switch (form) {
+      case Form::kSingle:
+        return single;
+      case Form::kSharded:
+        return sharded;
+      case Form::kPacked:
+        return packed;
+    }
+    return single;
   }
   TempDir single;
   TempDir sharded;
+  TempDir packed;
 };
 
 }  // namespace
@@ -59,10 +101,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) {
     return 0;
   }
-  const size_t which = data[0] % kNumFiles;
-  const TempDir& dir =
-      which + 1 == kNumFiles ? folders.sharded : folders.single;
-  const std::string path = dir.File(kFiles[which]);
+  const Target& target = kTargets[data[0] % kNumTargets];
+  const TempDir& dir = folders.Of(target.form);
+  const std::string path = dir.File(target.file);
   const std::string backup = path + ".valid";
   if (!std::filesystem::exists(backup)) {
     std::filesystem::copy_file(path, backup);
@@ -72,6 +113,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto checkpoint = millrace::model::Checkpoint::Open(dir.path());
   if (!checkpoint.ok() && millrace::ExitCodeOf(checkpoint.status()) != 4) {
     std::abort();
+  }
+  if (checkpoint.ok()) {
+    // Damage is an answer, too; every row of every weight is read.
+    millrace::model::CheckWeights(**checkpoint, [](int64_t) {
+      return true;
+    }).IgnoreError();
   }
   std::filesystem::copy_file(backup, path,
                              std::filesystem::copy_options::overwrite_existing);
