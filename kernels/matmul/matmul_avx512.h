@@ -33,6 +33,9 @@ extern const MatMulPair kMatMulAvx512Fp8;
 // the processor has it and PairedDotIsTwoFusedSteps().
 void MatMulAvx512Bf16Pairs(const MatMulArgs& args, int64_t tile_begin,
                            int64_t tile_end);
+// The same, but many tokens of BF16 as kMatMulAvx512Bf16 does.
+void MatMulAvx512FewBf16Pairs(const MatMulArgs& args, int64_t tile_begin,
+                              int64_t tile_end);
 void MatMulAvx512Fp8Pairs(const MatMulArgs& args, int64_t tile_begin,
                           int64_t tile_end);
 bool PairedDotIsTwoFusedSteps();

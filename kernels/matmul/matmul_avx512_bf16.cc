@@ -89,6 +89,16 @@ void MatMulAvx512Bf16Pairs(const MatMulArgs& args, int64_t tile_begin,
   MatMulTiles<FloatKernel512<PairedDotSource>>(args, tile_begin, tile_end);
 }
 
+void MatMulAvx512FewBf16Pairs(const MatMulArgs& args, int64_t tile_begin,
+                              int64_t tile_end) {
+  constexpr int64_t kFew = 4;
+  if (args.num_tokens <= kFew) {
+    MatMulAvx512Bf16Pairs(args, tile_begin, tile_end);
+  } else {
+    kMatMulAvx512Bf16.fast(args, tile_begin, tile_end);
+  }
+}
+
 bool PairedDotIsTwoFusedSteps() {
   Random random = {0x9e3779b9};
   for (int chain = 0; chain < kCheckedChains; ++chain) {

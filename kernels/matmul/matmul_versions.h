@@ -12,7 +12,7 @@ void AddAvx512MatMul(KernelTable& table);
 void AddNeonMatMul(KernelTable& table);
 
 // The paired dot instruction of AVX512_BF16: whether the host has it and it
-// gives the bits of two fused steps, and the product that uses it.
+// gives the bits of two fused steps, and the products that use it.
 bool HostHasPairedDot();
 void AddAvx512Bf16MatMul(KernelTable& table);
 
