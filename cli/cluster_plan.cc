@@ -19,6 +19,20 @@ namespace {
 constexpr int64_t kSequencesDefault = 16;
 constexpr int64_t kPlanBytesMax = int64_t{256} << 20;
 
+control::KvType ToControl(kernels::KvType type) {
+  switch (type) {
+    case kernels::KvType::kF32:
+      return control::KvType::kF32;
+    case kernels::KvType::kF16:
+      return control::KvType::kF16;
+    case kernels::KvType::kBf16:
+      return control::KvType::kBf16;
+    case kernels::KvType::kInt8:
+      return control::KvType::kInt8;
+  }
+  return control::KvType::kF16;
+}
+
 control::Stage ToControl(const worker::StageConfig& config,
                          bool threads_given) {
   control::Stage stage;
@@ -29,10 +43,7 @@ control::Stage ToControl(const worker::StageConfig& config,
   stage.compute = config.compute == kernels::ComputeMode::kExact
                       ? control::ComputeMode::kExact
                       : control::ComputeMode::kFast;
-  stage.kv_type =
-      config.kv_type == kernels::KvType::kF32   ? control::KvType::kF32
-      : config.kv_type == kernels::KvType::kF16 ? control::KvType::kF16
-                                                : control::KvType::kBf16;
+  stage.kv_type = ToControl(config.kv_type);
   stage.context = config.context;
   stage.sequences = config.sequences;
   stage.slots = config.slots;

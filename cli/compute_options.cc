@@ -109,9 +109,9 @@ absl::StatusOr<kernels::KvType> ParseKv(const std::string& text,
     return kernels::KvType::kBf16;
   }
   if (text == "int8") {
-    return NotYet("--kv", text);
+    return kernels::KvType::kInt8;
   }
-  return OneOf("--kv", text, "f16, f32, bf16");
+  return OneOf("--kv", text, "f16, f32, bf16, int8");
 }
 
 absl::StatusOr<TransportChoice> ParseTransport(const std::string& text,
@@ -166,7 +166,7 @@ void ComputeFlags::Define(CLI::App& app) {
   app.add_option("--chunk", chunk, "Prefill rows per pass");
   app.add_option("--context", context,
                  "Longest prompt and answer together, in tokens");
-  app.add_option("--kv", kv, "f16, f32 or bf16 keys and values");
+  app.add_option("--kv", kv, "f16, f32, bf16 or int8 keys and values");
   app.add_option("--memory", memory, "Hard memory budget, as 29GB");
   app.add_option("--concurrency", concurrency,
                  "Sequences of full context that the KV pools hold");

@@ -20,7 +20,7 @@ using model::PartCosts;
 using model::TensorUse;
 
 // Of f16, the default of the cache.
-constexpr int64_t kKvValueBytes = 2;
+constexpr model::KvFormat kKvFormat = model::kKv16Bit;
 
 using BytesByFormat = std::map<std::string, int64_t>;
 
@@ -72,7 +72,7 @@ json::object LayerJson(const model::LayerSpec& layer, int64_t index) {
   out["stored_bytes"] = costs.stored_bytes;
   out["weights_bytes"] = costs.weights_bytes();
   out["bytes_by_format"] = FormatsJson(formats);
-  out["kv_bytes_per_token"] = model::KvBytesPerToken(layer, kKvValueBytes);
+  out["kv_bytes_per_token"] = model::KvBytesPerToken(layer, kKvFormat);
   out["window"] = model::WindowOf(layer);
   out["rotation"] = RotationOf(layer);
   return out;
@@ -131,7 +131,7 @@ json::object ModelReport(const model::ModelSpec& spec) {
   json::array layers;
   for (const model::LayerSpec& layer : spec.layers) {
     layers.push_back(LayerJson(layer, static_cast<int64_t>(layers.size())));
-    kv_bytes += model::KvBytesPerToken(layer, kKvValueBytes);
+    kv_bytes += model::KvBytesPerToken(layer, kKvFormat);
   }
   out["kv_bytes_per_token"] = kv_bytes;
   out["state_bytes_per_sequence"] = 0;

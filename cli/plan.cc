@@ -76,7 +76,7 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--output-len", output_len_, "Tokens of an answer");
   app.add_option("--chunk", chunk_, "Prefill rows per pass");
   app.add_option("--concurrency", concurrency_, "Sequences that must fit");
-  app.add_option("--kv", kv_, "f16, f32 or bf16 keys and values");
+  app.add_option("--kv", kv_, "f16, f32, bf16 or int8 keys and values");
   app.add_option("--out", out_, "Write the plan, as JSON, to this file");
   app.add_option("--costs", costs_, "Not in this version");
   app.add_option("--html", html_, "Not in this version");

@@ -15,9 +15,11 @@ void AddScalarOps(KernelTable& table) {
   table.kv_store[static_cast<int>(KvType::kF32)] = scalar::KvStoreF32;
   table.kv_store[static_cast<int>(KvType::kF16)] = scalar::KvStoreF16;
   table.kv_store[static_cast<int>(KvType::kBf16)] = scalar::KvStoreBf16;
+  table.kv_store[static_cast<int>(KvType::kInt8)] = scalar::KvStoreInt8;
   table.attention[static_cast<int>(KvType::kF32)] = scalar::AttentionF32;
   table.attention[static_cast<int>(KvType::kF16)] = scalar::AttentionF16;
   table.attention[static_cast<int>(KvType::kBf16)] = scalar::AttentionBf16;
+  table.attention[static_cast<int>(KvType::kInt8)] = scalar::AttentionInt8;
   table.sampling.row_max = scalar::RowMax;
   table.sampling.exp_block_sums = scalar::ExpBlockSums;
   table.sampling.divide = scalar::Divide;

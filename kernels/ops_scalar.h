@@ -24,11 +24,14 @@ void SoftmaxRouter(const SoftmaxRouterArgs& args, int64_t row_begin,
 bool KvStoreF32(const KvStoreArgs& args);
 bool KvStoreF16(const KvStoreArgs& args);
 bool KvStoreBf16(const KvStoreArgs& args);
+bool KvStoreInt8(const KvStoreArgs& args);
 void AttentionF32(const AttentionArgs& args, int64_t item_begin,
                   int64_t item_end, std::byte* scratch);
 void AttentionF16(const AttentionArgs& args, int64_t item_begin,
                   int64_t item_end, std::byte* scratch);
 void AttentionBf16(const AttentionArgs& args, int64_t item_begin,
+                   int64_t item_end, std::byte* scratch);
+void AttentionInt8(const AttentionArgs& args, int64_t item_begin,
                    int64_t item_end, std::byte* scratch);
 
 float RowMax(const float* x, int64_t n);

@@ -21,9 +21,11 @@ inline void AddVectorOps(KernelTable& table) {
   table.softmax_router = SoftmaxRouter;
   table.kv_store[static_cast<int>(KvType::kF16)] = KvStore<KvF16>;
   table.kv_store[static_cast<int>(KvType::kBf16)] = KvStore<KvBf16>;
+  table.kv_store[static_cast<int>(KvType::kInt8)] = KvStoreInt8;
   table.attention[static_cast<int>(KvType::kF32)] = Attention<KvF32>;
   table.attention[static_cast<int>(KvType::kF16)] = Attention<KvF16>;
   table.attention[static_cast<int>(KvType::kBf16)] = Attention<KvBf16>;
+  table.attention[static_cast<int>(KvType::kInt8)] = Attention<KvInt8>;
   table.sampling.row_max = RowMax;
   table.sampling.exp_block_sums = ExpBlockSums;
   table.sampling.divide = Divide;

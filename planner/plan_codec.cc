@@ -120,11 +120,12 @@ json::object CostsJson(const model::ModelSpec& spec) {
   json::array layers;
   for (const model::LayerSpec& layer : spec.layers) {
     const model::PartCosts costs = model::CostsOf(layer);
-    layers.push_back({{"kind", model::KindOf(layer)},
-                      {"weights", costs.weights_bytes()},
-                      {"kv_per_token", model::KvBytesPerToken(layer, 2)},
-                      {"flops_per_token", costs.operations_per_token},
-                      {"bytes_per_token", costs.read_bytes_per_token}});
+    layers.push_back(
+        {{"kind", model::KindOf(layer)},
+         {"weights", costs.weights_bytes()},
+         {"kv_per_token", model::KvBytesPerToken(layer, model::kKv16Bit)},
+         {"flops_per_token", costs.operations_per_token},
+         {"bytes_per_token", costs.read_bytes_per_token}});
   }
   const auto part = [](const model::PartCosts& costs) {
     return json::object{{"weights", costs.weights_bytes()},

@@ -43,7 +43,7 @@ int64_t StageModel::KvBytesPerToken(int64_t begin, int64_t end) const {
   for (int64_t layer = begin; layer < end; ++layer) {
     const model::LayerSpec& spec = spec_.layers[static_cast<size_t>(layer)];
     if (model::WindowOf(spec) == 0) {
-      bytes += model::KvBytesPerToken(spec, options_.shape.kv_element_bytes);
+      bytes += model::KvBytesPerToken(spec, options_.shape.kv);
     }
   }
   return bytes;

@@ -90,7 +90,7 @@ struct Welcome {
 };
 
 enum class ComputeMode { kFast, kExact };
-enum class KvType { kF32, kF16, kBf16 };
+enum class KvType { kF32, kF16, kBf16, kInt8 };
 
 struct Stage {
   int64_t first_layer = 0;

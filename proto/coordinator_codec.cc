@@ -37,6 +37,8 @@ v1::KvType EncodeKv(KvType type) {
       return v1::KV_TYPE_F16;
     case KvType::kBf16:
       return v1::KV_TYPE_BF16;
+    case KvType::kInt8:
+      return v1::KV_TYPE_INT8;
   }
   return v1::KV_TYPE_UNSPECIFIED;
 }
@@ -146,6 +148,9 @@ Stage TakeStage(FieldCheck& check, const v1::Stage& from) {
       break;
     case v1::KV_TYPE_BF16:
       to.kv_type = KvType::kBf16;
+      break;
+    case v1::KV_TYPE_INT8:
+      to.kv_type = KvType::kInt8;
       break;
     default:
       check.Require("kv_type", false);

@@ -9,6 +9,8 @@ namespace millrace::kernels {
 
 // One KV block holds 64 positions of one layer: for each KV head first K as
 // [4][head_dim][16] (16 positions in the lanes), then V as [64][head_dim].
+// kInt8 keeps behind each [head_dim][16] of K its scales, [groups][16] f32, and
+// behind V its own, [64][groups], groups = ceil(head_dim / 32).
 // Bytes of a block, a multiple of 64.
 int64_t KvBlockBytes(KvType type, int64_t num_kv_heads, int64_t head_dim);
 
@@ -21,7 +23,8 @@ struct KvStoreArgs {
   int64_t position_in_block;
 };
 // Appends one position to a block. False when a finite value overflowed the
-// stored type to infinity; everything is stored all the same.
+// stored type to infinity; everything is stored all the same. In kInt8 a NaN or
+// infinity makes its group of 32 NaN.
 using KvStoreFn = bool (*)(const KvStoreArgs& args);
 
 // Where one query row finds its keys and values.

@@ -9,6 +9,13 @@ namespace millrace::kernels {
 inline constexpr int64_t kAttentionGroup = 8;
 inline constexpr int64_t kAttentionQueries = 32;
 
+// Dims of a head that share one scale in KvType::kInt8.
+inline constexpr int64_t kKvScaleDims = 32;
+
+static constexpr int64_t KvScaleGroups(int64_t head_dim) {
+  return (head_dim + kKvScaleDims - 1) / kKvScaleDims;
+}
+
 // Where the vector versions keep what, in floats from the start of the scratch;
 // each part begins at a multiple of 16. A query is one head of one row.
 struct AttentionScratch {

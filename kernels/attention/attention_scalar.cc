@@ -1,71 +1,24 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
+#include "kernels/attention/kv_stores_scalar.h"
 #include "kernels/ops_scalar.h"
 #include "kernels/vector/elementary.h"
-#include "kernels/vector/half.h"
 
 namespace millrace::kernels::scalar {
 namespace {
 
-struct StoreF32 {
-  using Stored = float;
-  static float Encode(float x) { return x; }
-  static float Decode(float x) { return x; }
-};
-struct StoreF16 {
-  using Stored = uint16_t;
-  static uint16_t Encode(float x) { return F16FromF32(x); }
-  static float Decode(uint16_t h) { return F32FromF16(h); }
-};
-struct StoreBf16 {
-  using Stored = uint16_t;
-  static uint16_t Encode(float x) { return Bf16FromF32(x); }
-  static float Decode(uint16_t h) { return F32FromBf16(h); }
-};
-
-// Index of K[position][d] and V[position][d] inside one KV head of a block.
-int64_t KeyIndex(int64_t position, int64_t d, int64_t head_dim) {
-  return (position / 16 * head_dim + d) * 16 + position % 16;
-}
-int64_t ValueIndex(int64_t position, int64_t d, int64_t head_dim) {
-  return (kKvBlockPositions + position) * head_dim + d;
-}
-
-template <typename Store>
-bool StoreElement(float x, std::byte* at) {
-  const typename Store::Stored stored = Store::Encode(x);
-  std::memcpy(at, &stored, sizeof(stored));
-  return std::isinf(Store::Decode(stored)) && !std::isinf(x);
-}
-
 template <typename Store>
 bool KvStore(const KvStoreArgs& args) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(typename Store::Stored));
-  const int64_t head_bytes =
-      int64_t{2} * kKvBlockPositions * args.head_dim * kBytes;
-  bool overflow = false;
+  const int64_t dims = args.head_dim;
+  bool fits = true;
   for (int64_t head = 0; head < args.num_kv_heads; ++head) {
-    std::byte* block = args.block + head * head_bytes;
-    for (int64_t d = 0; d < args.head_dim; ++d) {
-      const int64_t i = head * args.head_dim + d;
-      const int64_t k = KeyIndex(args.position_in_block, d, args.head_dim);
-      const int64_t v = ValueIndex(args.position_in_block, d, args.head_dim);
-      overflow |= StoreElement<Store>(args.k[i], block + k * kBytes);
-      overflow |= StoreElement<Store>(args.v[i], block + v * kBytes);
-    }
+    fits &= Store::Append(args.k + head * dims, args.v + head * dims,
+                          args.block + head * Store::HeadBytes(dims),
+                          args.position_in_block, dims);
   }
-  return !overflow;
-}
-
-template <typename Store>
-float LoadElement(const std::byte* head, int64_t index) {
-  typename Store::Stored stored;
-  std::memcpy(&stored, head + index * static_cast<int64_t>(sizeof(stored)),
-              sizeof(stored));
-  return Store::Decode(stored);
+  return fits;
 }
 
 // One query head of one row: the running state of the online softmax.
@@ -86,8 +39,7 @@ void AddBlock(const AttentionArgs& args, const std::byte* head, int64_t begin,
   for (int64_t j = begin; j < end; ++j) {
     float s = 0.0f;
     for (int64_t d = 0; d < dims; ++d) {
-      s = std::fma(query.q[d] * args.scale,
-                   LoadElement<Store>(head, KeyIndex(j, d, dims)), s);
+      s = std::fma(query.q[d] * args.scale, Store::Key(head, j, d, dims), s);
     }
     scores[j] = s;
     max = s > max ? s : max;
@@ -104,8 +56,7 @@ void AddBlock(const AttentionArgs& args, const std::byte* head, int64_t begin,
     const float p = Exp(scores[j] - max);
     query.lanes[j % 16] += p;
     for (int64_t d = 0; d < dims; ++d) {
-      query.out[d] = std::fma(
-          p, LoadElement<Store>(head, ValueIndex(j, d, dims)), query.out[d]);
+      query.out[d] = std::fma(p, Store::Value(head, j, d, dims), query.out[d]);
     }
   }
 }
@@ -119,9 +70,7 @@ void AttendOneHead(const AttentionArgs& args, int64_t row_index,
   query.q = args.q + row_index * args.q_stride + query_head * dims;
   query.out = args.out + row_index * args.out_stride + query_head * dims;
   std::fill_n(query.out, dims, 0.0f);
-  const int64_t head_bytes =
-      int64_t{2} * kKvBlockPositions * dims *
-      static_cast<int64_t>(sizeof(typename Store::Stored));
+  const int64_t head_bytes = Store::HeadBytes(dims);
   for (int64_t b = row.first_visible / kKvBlockPositions;
        b <= row.position / kKvBlockPositions; ++b) {
     const int64_t start = b * kKvBlockPositions;
@@ -153,21 +102,32 @@ void Attention(const AttentionArgs& args, int64_t item_begin,
 
 }  // namespace
 
-bool KvStoreF32(const KvStoreArgs& args) { return KvStore<StoreF32>(args); }
-bool KvStoreF16(const KvStoreArgs& args) { return KvStore<StoreF16>(args); }
-bool KvStoreBf16(const KvStoreArgs& args) { return KvStore<StoreBf16>(args); }
+bool KvStoreF32(const KvStoreArgs& args) {
+  return KvStore<PlainStore<CodecF32>>(args);
+}
+bool KvStoreF16(const KvStoreArgs& args) {
+  return KvStore<PlainStore<CodecF16>>(args);
+}
+bool KvStoreBf16(const KvStoreArgs& args) {
+  return KvStore<PlainStore<CodecBf16>>(args);
+}
+bool KvStoreInt8(const KvStoreArgs& args) { return KvStore<Int8Store>(args); }
 
 void AttentionF32(const AttentionArgs& args, int64_t item_begin,
                   int64_t item_end, std::byte* /*scratch*/) {
-  Attention<StoreF32>(args, item_begin, item_end);
+  Attention<PlainStore<CodecF32>>(args, item_begin, item_end);
 }
 void AttentionF16(const AttentionArgs& args, int64_t item_begin,
                   int64_t item_end, std::byte* /*scratch*/) {
-  Attention<StoreF16>(args, item_begin, item_end);
+  Attention<PlainStore<CodecF16>>(args, item_begin, item_end);
 }
 void AttentionBf16(const AttentionArgs& args, int64_t item_begin,
                    int64_t item_end, std::byte* /*scratch*/) {
-  Attention<StoreBf16>(args, item_begin, item_end);
+  Attention<PlainStore<CodecBf16>>(args, item_begin, item_end);
+}
+void AttentionInt8(const AttentionArgs& args, int64_t item_begin,
+                   int64_t item_end, std::byte* /*scratch*/) {
+  Attention<Int8Store>(args, item_begin, item_end);
 }
 
 }  // namespace millrace::kernels::scalar

@@ -39,14 +39,19 @@ void Prefetch(const std::byte* p) {
 }
 
 // One dim of the sums below.
-//   k  [kTiles] times [16], tile_bytes apart; q [kAttentionGroup]
+//   k       [kTiles] times [16], tile_bytes apart; q [kAttentionGroup]
+//   scales  the same of a type with scales
 template <typename Kv, int kQueries, int kTiles>
 [[gnu::always_inline]] inline void ScoreDim(const std::byte* k,
+                                            const std::byte* scales,
                                             int64_t tile_bytes, const float* q,
                                             Lanes (&sum)[kQueries][kTiles]) {
 #pragma GCC unroll 16
   for (int g = 0; g < kTiles; ++g) {
-    const Lanes key = Kv::LoadAll(k + g * tile_bytes);
+    Lanes key = Kv::LoadAll(k + g * tile_bytes);
+    if constexpr (Kv::kScaleBytes > 0) {
+      key = Load(reinterpret_cast<const float*>(scales + g * tile_bytes)) * key;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kQueries; ++i) {
       sum[i][g] = Fma(Set1(q[i]), key, sum[i][g]);
@@ -57,13 +62,16 @@ template <typename Kv, int kQueries, int kTiles>
 // scores[i][16 g ..] = sum over d of q[d][i] * k[g][d][..], d ascending, for
 // kQueries queries and kTiles groups of 16 positions. Positions lie in the
 // lanes.
-//   k  [kTiles][dims][16], q [dims][kAttentionGroup], scores [..][64]
+//   k  [kTiles][dims][16], each followed by its scales;
+//   q  [dims][kAttentionGroup], scores [..][64]
 //   ahead  as many bytes as k that are needed soon
 template <typename Kv, int kQueries, int kTiles>
 void Scores(const std::byte* k, const std::byte* ahead, int64_t dims,
             const float* q, float* scores) {
   constexpr int64_t kDimBytes = 16 * Kv::kBytes;
-  const int64_t tile_bytes = dims * kDimBytes;
+  constexpr int64_t kGroupBytes = 16 * Kv::kScaleBytes;
+  const int64_t tile_bytes = KvTileBytes<Kv>(dims);
+  const std::byte* scales = k + dims * kDimBytes;
   Lanes sum[kQueries][kTiles];
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {
@@ -72,18 +80,28 @@ void Scores(const std::byte* k, const std::byte* ahead, int64_t dims,
       sum[i][g] = Set1(0.0f);
     }
   }
+  if constexpr (kGroupBytes > 0) {
+    for (int64_t g = 0; g < KvScaleGroups(dims); ++g) {
+      Prefetch<kTiles * kGroupBytes>(ahead + dims * kTiles * kDimBytes +
+                                     g * kTiles * kGroupBytes);
+    }
+  }
+  // A turn lies inside one group.
+  static_assert(kKvScaleDims % kTurn == 0);
   int64_t d = 0;
   for (; d + kTurn <= dims; d += kTurn) {
     Prefetch<kTurn * kTiles * kDimBytes>(ahead + d * kTiles * kDimBytes);
+    const std::byte* scale = scales + d / kKvScaleDims * kGroupBytes;
 #pragma GCC unroll 16
     for (int t = 0; t < kTurn; ++t) {
-      ScoreDim<Kv, kQueries, kTiles>(k + (d + t) * kDimBytes, tile_bytes,
+      ScoreDim<Kv, kQueries, kTiles>(k + (d + t) * kDimBytes, scale, tile_bytes,
                                      q + (d + t) * kAttentionGroup, sum);
     }
   }
   for (; d < dims; ++d) {
-    ScoreDim<Kv, kQueries, kTiles>(k + d * kDimBytes, tile_bytes,
-                                   q + d * kAttentionGroup, sum);
+    ScoreDim<Kv, kQueries, kTiles>(k + d * kDimBytes,
+                                   scales + d / kKvScaleDims * kGroupBytes,
+                                   tile_bytes, q + d * kAttentionGroup, sum);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {
@@ -96,7 +114,7 @@ void Scores(const std::byte* k, const std::byte* ahead, int64_t dims,
 
 // The keys that ScoreTiles and ScoreGroup walk.
 struct KeyBlock {
-  const std::byte* k;      // [4][dims][16] of the block
+  const std::byte* k;      // [4][dims][16] of the block, with scales
   const std::byte* ahead;  // as many bytes that are needed soon
   int64_t dims;
   int64_t tile_begin;  // groups of 16 positions
@@ -107,7 +125,7 @@ struct KeyBlock {
 template <typename Kv, int kQueries>
 void ScoreTiles(const KeyBlock& keys, const float* q, float* scores) {
   constexpr int kTiles = VectorsFor(kQueries);
-  const int64_t tile_bytes = keys.dims * 16 * Kv::kBytes;
+  const int64_t tile_bytes = KvTileBytes<Kv>(keys.dims);
   int64_t tile = keys.tile_begin;
   if constexpr (kTiles > 1) {
     for (; tile + kTiles <= keys.tile_end; tile += kTiles) {
@@ -152,7 +170,7 @@ void ScoreGroup(const KeyBlock& keys, const float* q, int64_t num_queries,
 
 // What the next three walk: neighbouring queries over the same positions.
 struct ValueRun {
-  const std::byte* v;      // [64][dims] of the block
+  const std::byte* v;      // [64][dims] of the block, then scales
   const std::byte* ahead;  // as many bytes that are needed soon
   int64_t dims;
   const float* p;  // [..][64]
@@ -163,16 +181,19 @@ struct ValueRun {
 };
 
 // One position of the sums below.
-//   v  [dims_left] of the position, p [kQueries] kPositions apart
+//   v       [dims_left] of the position, p [kQueries] kPositions apart
+//   scales  of its groups, of a type with scales
 template <typename Kv, int kQueries, int kVectors, bool kPartial>
 [[gnu::always_inline]] inline void ValuePosition(
-    const std::byte* v, int64_t dims_left, const float* p,
+    const std::byte* v, const float* scales, int64_t dims_left, const float* p,
     Lanes (&sum)[kQueries][kVectors]) {
 #pragma GCC unroll 16
   for (int c = 0; c < kVectors; ++c) {
     const std::byte* at = v + c * 16 * Kv::kBytes;
-    const Lanes value =
-        kPartial ? Kv::LoadSome(at, dims_left) : Kv::LoadAll(at);
+    Lanes value = kPartial ? Kv::LoadSome(at, dims_left) : Kv::LoadAll(at);
+    if constexpr (Kv::kScaleBytes > 0) {
+      value = Set1(scales[c * 16 / kKvScaleDims]) * value;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kQueries; ++i) {
       sum[i][c] = Fma(Set1(p[i * kPositions]), value, sum[i][c]);
@@ -183,6 +204,7 @@ template <typename Kv, int kQueries, int kVectors, bool kPartial>
 // acc[i][d..] = fma(p[i][j], v[j][d..], acc[i][d..]) for the run's positions j,
 // ascending, kQueries queries and kVectors vectors of dims from d on. If
 // kPartial the one vector is the last and holds what is left of the dims.
+// d is a multiple of 16 kVectors.
 template <typename Kv, int kQueries, int kVectors, bool kPartial>
 void Values(const ValueRun& run, int64_t d) {
   static_assert(!kPartial || kVectors == 1);
@@ -191,6 +213,17 @@ void Values(const ValueRun& run, int64_t d) {
   const std::byte* ahead = run.ahead + d * kPositions * Kv::kBytes;
   const int64_t row_bytes = run.dims * Kv::kBytes;
   const int64_t dims_left = run.dims - d;
+  const float* scales = nullptr;  // of position 0, from the group of d on
+  int64_t groups = 0;
+  if constexpr (Kv::kScaleBytes > 0) {
+    constexpr int64_t kAheadBytes =
+        kVectorBytes * kPositions * Kv::kScaleBytes / kKvScaleDims;
+    Prefetch<kAheadBytes>(run.ahead + kPositions * row_bytes +
+                          d / kVectorBytes * kAheadBytes);
+    scales = reinterpret_cast<const float*>(run.v + kPositions * row_bytes) +
+             d / kKvScaleDims;
+    groups = KvScaleGroups(run.dims);
+  }
   float* acc = run.acc + d;
   Lanes sum[kQueries][kVectors];
 #pragma GCC unroll 16
@@ -208,12 +241,13 @@ void Values(const ValueRun& run, int64_t d) {
 #pragma GCC unroll 16
     for (int t = 0; t < kTurn; ++t) {
       ValuePosition<Kv, kQueries, kVectors, kPartial>(
-          v + (j + t) * row_bytes, dims_left, run.p + j + t, sum);
+          v + (j + t) * row_bytes, scales + (j + t) * groups, dims_left,
+          run.p + j + t, sum);
     }
   }
   for (; j < run.end; ++j) {
-    ValuePosition<Kv, kQueries, kVectors, kPartial>(v + j * row_bytes,
-                                                    dims_left, run.p + j, sum);
+    ValuePosition<Kv, kQueries, kVectors, kPartial>(
+        v + j * row_bytes, scales + j * groups, dims_left, run.p + j, sum);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kQueries; ++i) {

@@ -98,7 +98,7 @@ const std::byte* KeysOf(const AttentionArgs& args, const AttentionTile& tile,
                         int64_t block) {
   const AttentionRow& row = args.rows[tile.row_begin];
   return args.pool + row.blocks[block % row.num_blocks] * args.block_bytes +
-         tile.kv_head * 2 * kPositions * args.head_dim * Kv::kBytes;
+         tile.kv_head * 8 * KvTileBytes<Kv>(args.head_dim);
 }
 
 // All positions of the block.
@@ -108,7 +108,7 @@ GroupAtBlock MakeGroup(const AttentionArgs& args, const AttentionTile& tile,
                        int64_t group_begin, int64_t block) {
   const int64_t left = tile.num_queries - group_begin;
   const std::byte* k = KeysOf<Kv>(args, tile, block);
-  const std::byte* v = k + kPositions * args.head_dim * Kv::kBytes;
+  const std::byte* v = k + 4 * KvTileBytes<Kv>(args.head_dim);
   // The first group brings the values here while it reads the keys, and the
   // next keys while it reads the values.
   const bool leads = group_begin == 0;

@@ -1,11 +1,9 @@
 // The definition of packed activations.
 
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "kernels/matmul/activation_record.h"
+#include "kernels/matmul/int8_group.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/matmul_scalar.h"
 #include "kernels/quant/half.h"
@@ -19,26 +17,11 @@ const float* RowOf(const PackActivationsArgs& args, int64_t token) {
 }
 
 ActivationRecord QuantiseGroup(const float* x, int64_t num) {
-  uint32_t a = 0;
-  for (int64_t i = 0; i < num; ++i) {
-    const uint32_t magnitude = std::bit_cast<uint32_t>(x[i]) & 0x7fffffff;
-    a = magnitude > a ? magnitude : a;
-  }
   ActivationRecord record = {};
-  if (a >= kInfinityBits) {
-    record.d = std::numeric_limits<float>::quiet_NaN();
-    return record;
-  }
-  if (a < kSmallestGroupBits) {
-    return record;
-  }
-  record.d = std::bit_cast<float>(a) / 127.0f;
-  const float inverse = 127.0f / std::bit_cast<float>(a);
+  record.d = scalar::Int8Group(x, num, record.q);
   for (int64_t i = 0; i < num; ++i) {
-    const int q = static_cast<int>(std::rint(x[i] * inverse));
-    record.q[i] = static_cast<int8_t>(q);
-    record.m -= q;
-    record.m1 -= i < kGroup / 2 ? 0 : q;
+    record.m -= record.q[i];
+    record.m1 -= i < kGroup / 2 ? 0 : record.q[i];
   }
   record.m_float = static_cast<float>(record.m);
   return record;

@@ -160,6 +160,19 @@ inline void StoreBf16(Lanes a, uint16_t* h) {
   }
 }
 
+// Sixteen signed bytes as floats, and back: integers in [-128, 127].
+inline Lanes F32FromFirstBytes(const void* p, int64_t n) {
+  int8_t bytes[16] = {};
+  __builtin_memcpy(bytes, p, static_cast<size_t>(n));
+  return EachLane([&](int i) { return static_cast<float>(bytes[i]); });
+}
+inline Lanes F32FromBytes(const void* p) { return F32FromFirstBytes(p, 16); }
+inline void StoreBytes(Lanes a, int8_t* bytes) {
+  for (int i = 0; i < 16; ++i) {
+    bytes[i] = static_cast<int8_t>(a.l[i]);
+  }
+}
+
 inline float SquareRoot(float x) { return std::sqrt(x); }
 
 }  // namespace

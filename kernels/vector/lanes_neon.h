@@ -195,6 +195,28 @@ inline void StoreBf16(Lanes a, uint16_t* h) {
   }
 }
 
+inline Lanes F32FromBytes(const void* p) {
+  const int8x16_t bytes = vld1q_s8(static_cast<const int8_t*>(p));
+  const int16x8_t low = vmovl_s8(vget_low_s8(bytes));
+  const int16x8_t high = vmovl_s8(vget_high_s8(bytes));
+  return {{vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))),
+           vcvtq_f32_s32(vmovl_s16(vget_high_s16(low))),
+           vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))),
+           vcvtq_f32_s32(vmovl_s16(vget_high_s16(high)))}};
+}
+inline Lanes F32FromFirstBytes(const void* p, int64_t n) {
+  int8_t bytes[16] = {};
+  __builtin_memcpy(bytes, p, static_cast<size_t>(n));
+  return F32FromBytes(bytes);
+}
+inline void StoreBytes(Lanes a, int8_t* bytes) {
+  const int16x8_t low = vcombine_s16(vmovn_s32(vcvtnq_s32_f32(a.q[0])),
+                                     vmovn_s32(vcvtnq_s32_f32(a.q[1])));
+  const int16x8_t high = vcombine_s16(vmovn_s32(vcvtnq_s32_f32(a.q[2])),
+                                      vmovn_s32(vcvtnq_s32_f32(a.q[3])));
+  vst1q_s8(bytes, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+}
+
 inline float SquareRoot(float x) {
   return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0);
 }

@@ -207,6 +207,28 @@ inline void StoreBf16(Lanes a, uint16_t* h) {
                       _mm256_permute4x64_epi64(packed, 0xd8));
 }
 
+inline __m256 F32FromEightBytes(const int8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(
+      _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+inline Lanes F32FromBytes(const void* p) {
+  const auto* bytes = static_cast<const int8_t*>(p);
+  return {F32FromEightBytes(bytes), F32FromEightBytes(bytes + 8)};
+}
+inline Lanes F32FromFirstBytes(const void* p, int64_t n) {
+  int8_t bytes[16] = {};
+  __builtin_memcpy(bytes, p, static_cast<size_t>(n));
+  return F32FromBytes(bytes);
+}
+inline void StoreBytes(Lanes a, int8_t* bytes) {
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)),
+      0xd8);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes),
+                   _mm_packs_epi16(_mm256_castsi256_si128(words),
+                                   _mm256_extracti128_si256(words, 1)));
+}
+
 inline float SquareRoot(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }

@@ -128,6 +128,20 @@ inline void StoreBf16(Lanes a, uint16_t* h) {
                       _mm512_cvtepi32_epi16(chosen));
 }
 
+inline Lanes F32FromBytes(const void* p) {
+  return {_mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))))};
+}
+inline Lanes F32FromFirstBytes(const void* p, int64_t n) {
+  int8_t bytes[16] = {};
+  __builtin_memcpy(bytes, p, static_cast<size_t>(n));
+  return F32FromBytes(bytes);
+}
+inline void StoreBytes(Lanes a, int8_t* bytes) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes),
+                   _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.v)));
+}
+
 inline float SquareRoot(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }

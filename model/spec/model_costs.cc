@@ -147,8 +147,11 @@ int64_t KvValuesPerToken(const LayerSpec& layer) {
   return op == nullptr ? 0 : 2 * op->num_kv_heads * op->head_dim;
 }
 
-int64_t KvBytesPerToken(const LayerSpec& layer, int64_t value_bytes) {
-  return KvValuesPerToken(layer) * value_bytes;
+int64_t KvBytesPerToken(const LayerSpec& layer, const KvFormat& format) {
+  const AttentionOp* op = AttentionOf(layer);
+  return op == nullptr
+             ? 0
+             : 2 * op->num_kv_heads * KvHeadBytes(format, op->head_dim);
 }
 
 int64_t WindowOf(const LayerSpec& layer) {

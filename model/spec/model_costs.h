@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "model/spec/kv_format.h"
 #include "model/spec/model_spec.h"
 
 namespace millrace::model {
@@ -41,9 +42,9 @@ struct PartCosts {
 
 // Values (keys and values together) that one position keeps in a layer.
 [[nodiscard]] int64_t KvValuesPerToken(const LayerSpec& layer);
-// In bytes, for values of `value_bytes` (2 or 4); without block rounding.
+// In bytes; without block rounding.
 [[nodiscard]] int64_t KvBytesPerToken(const LayerSpec& layer,
-                                      int64_t value_bytes);
+                                      const KvFormat& format);
 // Window of the attention of a layer, 0 for all keys or no attention.
 [[nodiscard]] int64_t WindowOf(const LayerSpec& layer);
 // Multiplications and additions of attention for one token that sees

@@ -122,9 +122,9 @@ int64_t HeadWeightBytes(const ModelSpec& spec) {
 }
 
 int64_t KvLayerBlockBytes(const AttentionOp& attention,
-                          int64_t kv_element_bytes) {
+                          const KvFormat& format) {
   return RoundUp(2 * kKvBlockPositions * attention.num_kv_heads *
-                     attention.head_dim * kv_element_bytes,
+                     KvHeadBytes(format, attention.head_dim),
                  kAlignment);
 }
 
@@ -144,8 +144,7 @@ std::vector<KvGroup> KvGroupsOf(const ModelSpec& spec,
       KvGroup& group = by_window[window];
       group.window = window;
       group.layers.push_back(layer);
-      group.block_bytes +=
-          KvLayerBlockBytes(*attention, shape.kv_element_bytes);
+      group.block_bytes += KvLayerBlockBytes(*attention, shape.kv);
     }
   }
   std::vector<KvGroup> groups;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/spec/kv_format.h"
 #include "model/spec/model_spec.h"
 
 namespace millrace::model {
@@ -16,11 +17,11 @@ struct StageShape {
   int64_t last_layer = 0;        // included
   bool holds_embedding = false;  // first stage
   bool holds_head = false;       // last stage
-  int64_t kv_element_bytes = 2;  // 4, or 2 for f16 and bf16
-  int64_t context = 0;           // positions of one sequence, at most
-  int64_t sequences = 1;         // worst cases the KV pools hold
-  int64_t rows_max = 0;          // rows of one frame
-  int64_t prefill_chunk = 0;     // rows of one sequence in one frame, at most
+  KvFormat kv;
+  int64_t context = 0;        // positions of one sequence, at most
+  int64_t sequences = 1;      // worst cases the KV pools hold
+  int64_t rows_max = 0;       // rows of one frame
+  int64_t prefill_chunk = 0;  // rows of one sequence in one frame, at most
 };
 
 inline constexpr int64_t kKvBlockPositions = 64;
@@ -39,8 +40,7 @@ struct KvGroup {
 std::vector<KvGroup> KvGroupsOf(const ModelSpec& spec, const StageShape& shape);
 
 // Bytes of one KV block of one layer: 64 positions of keys and values.
-int64_t KvLayerBlockBytes(const AttentionOp& attention,
-                          int64_t kv_element_bytes);
+int64_t KvLayerBlockBytes(const AttentionOp& attention, const KvFormat& format);
 
 // Rows whose logits are in memory at once on the last stage.
 int64_t LogitRowsMax(const ModelSpec& spec, const StageShape& shape);

@@ -29,6 +29,8 @@ kernels::KvType ToKv(control::KvType type) {
       return kernels::KvType::kF16;
     case control::KvType::kBf16:
       return kernels::KvType::kBf16;
+    case control::KvType::kInt8:
+      return kernels::KvType::kInt8;
   }
   return kernels::KvType::kF32;
 }

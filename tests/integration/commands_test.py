@@ -66,7 +66,7 @@ class CommandsTest(unittest.TestCase):
                 ("rdma", ["run", self.model, "--transport", "rdma"]),
                 (f"this host has no {absent.upper()}",
                  ["run", self.model, "--kernels", absent]),
-                ("int8", ["run", self.model, "--kv", "int8"]),
+                ("int8", ["run", self.model, "--kv", "int4"]),
                 ("--cluster", ["plan", self.model]),
                 ("--html", ["plan", self.model, "--html", "x"]),
                 ("--costs", ["plan", "--costs", "x"]),

@@ -74,16 +74,20 @@ TEST_P(FamilyTest, FullProduct) {
 }
 
 TEST_P(FamilyTest, EveryKvType) {
-  for (const KvType kv_type : {KvType::kF32, KvType::kF16, KvType::kBf16}) {
+  for (const KvType kv_type :
+       {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8}) {
     check_->Run(EveryValueAndPair(dimensions_), kv_type);
   }
   for (const ComputeMode mode : {ComputeMode::kFast, ComputeMode::kExact}) {
     const Observed* f32 = check_->Find(mode, KvType::kF32);
     const Observed* f16 = check_->Find(mode, KvType::kF16);
     const Observed* bf16 = check_->Find(mode, KvType::kBf16);
-    ASSERT_TRUE(f32 != nullptr && f16 != nullptr && bf16 != nullptr);
+    const Observed* int8 = check_->Find(mode, KvType::kInt8);
+    ASSERT_TRUE(f32 != nullptr && f16 != nullptr && bf16 != nullptr &&
+                int8 != nullptr);
     EXPECT_NE(f32->greedy.score_crcs, f16->greedy.score_crcs);
     EXPECT_NE(f16->greedy.score_crcs, bf16->greedy.score_crcs);
+    EXPECT_NE(bf16->greedy.score_crcs, int8->greedy.score_crcs);
   }
 }
 

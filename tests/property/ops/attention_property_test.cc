@@ -3,21 +3,70 @@
 // blocks, mixes of sequences and cuts of the work; places out of sight hold
 // random bytes.
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/attention/attention_layout.h"
 #include "kernels/vector/half.h"
 #include "tests/property/ops/versions.h"
 
 namespace millrace::kernels {
 namespace {
 
-constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16};
+constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16,
+                             KvType::kInt8};
+
+int64_t TileBytesInt8(int64_t dims) {
+  return 16 * dims + 64 * KvScaleGroups(dims);
+}
+
+// Where the scales of an int8 block lie: eight runs of one size in each head.
+std::vector<std::pair<int64_t, int64_t>> ScaleRuns(int64_t heads,
+                                                   int64_t dims) {
+  std::vector<std::pair<int64_t, int64_t>> runs;
+  const int64_t tile = TileBytesInt8(dims);
+  const int64_t scales = 64 * KvScaleGroups(dims);
+  for (int64_t head = 0; head < heads; ++head) {
+    const int64_t begin = head * 8 * tile;
+    for (int64_t t = 0; t < 4; ++t) {
+      runs.emplace_back(begin + t * tile + 16 * dims, scales);
+    }
+    runs.emplace_back(begin + 4 * tile + 64 * dims, 4 * scales);
+  }
+  return runs;
+}
+
+// Scales, then codes.
+std::vector<float> DecodeInt8(int64_t heads, int64_t dims,
+                              const std::vector<std::byte>& block) {
+  std::vector<float> values;
+  std::vector<bool> is_scale(block.size(), false);
+  for (const auto& [begin, bytes] : ScaleRuns(heads, dims)) {
+    for (int64_t at = begin; at < begin + bytes; at += 4) {
+      float scale;
+      std::memcpy(&scale, block.data() + at, sizeof(scale));
+      values.push_back(scale);
+      std::fill_n(is_scale.begin() + at, 4, true);
+    }
+  }
+  for (size_t at = 0; at < block.size(); ++at) {
+    if (!is_scale[at]) {
+      values.push_back(static_cast<float>(static_cast<int8_t>(block[at])));
+    }
+  }
+  return values;
+}
 
 // The elements of a block as floats, so that a NaN equals a NaN.
-std::vector<float> Decode(KvType type, const std::vector<std::byte>& block) {
+std::vector<float> Decode(KvType type, int64_t heads, int64_t dims,
+                          const std::vector<std::byte>& block) {
+  if (type == KvType::kInt8) {
+    return DecodeInt8(heads, dims, block);
+  }
   std::vector<float> values;
   const size_t step = type == KvType::kF32 ? 4 : 2;
   for (size_t at = 0; at < block.size(); at += step) {
@@ -40,10 +89,11 @@ TEST(AttentionProperty, KvStore) {
   const std::vector<Version> versions = OtherVersions();
   ValueMaker values(1);
   for (const KvType type : kTypes) {
-    for (const int64_t dims : {1, 16, 24, 32, 40, 64, 80, 96, 128}) {
+    for (const int64_t dims : {1, 16, 24, 32, 33, 40, 64, 80, 96, 128}) {
       for (int round = 0; round < 30; ++round) {
         const int64_t heads = 1 + values.Below(3);
-        const float scale = values.Pick<float>({1, 3e4f, 1e-6f});
+        // Near the ends of what a scale can be, too.
+        const float scale = values.Pick<float>({1, 3e4f, 1e-6f, 1e-30f, 1e38f});
         const int64_t special = round < 5 ? 0 : 40;
         const std::vector<float> k =
             values.Vector(heads * dims, scale, special);
@@ -60,7 +110,7 @@ TEST(AttentionProperty, KvStore) {
                .head_dim = dims,
                .block = block.data(),
                .position_in_block = position});
-          return Decode(type, block);
+          return Decode(type, heads, dims, block);
         };
         const std::vector<float> want = run(scalar);
         const bool want_fits = fits;
@@ -112,8 +162,30 @@ void AddSequence(ValueMaker& values, int64_t sequence, int64_t num_rows,
                 std::to_string(num_rows) + " window " + std::to_string(window);
 }
 
+// Any code, and scales as below.
+void FillPoolInt8(ValueMaker& values, int64_t bytes, Batch& batch) {
+  const AttentionArgs& args = batch.args;
+  batch.pool.resize(bytes);
+  for (std::byte& code : batch.pool) {
+    code = static_cast<std::byte>(values.Below(256));
+  }
+  const int64_t special = values.Chance(3) ? 200 : 0;
+  for (int64_t block = 0; block + args.block_bytes <= bytes;
+       block += args.block_bytes) {
+    for (const auto& [begin, size] :
+         ScaleRuns(args.num_kv_heads, args.head_dim)) {
+      const std::vector<float> scales = values.Vector(size / 4, 0.01f, special);
+      std::memcpy(batch.pool.data() + block + begin, scales.data(), size);
+    }
+  }
+}
+
 // Numbers everywhere, and for one in three batches the odd special one.
 void FillPool(ValueMaker& values, KvType type, int64_t bytes, Batch& batch) {
+  if (type == KvType::kInt8) {
+    FillPoolInt8(values, bytes, batch);
+    return;
+  }
   const int64_t special = values.Chance(3) ? 2000 : 0;
   const int64_t element = type == KvType::kF32 ? 4 : 2;
   const std::vector<float> numbers =
@@ -129,6 +201,17 @@ void FillPool(ValueMaker& values, KvType type, int64_t bytes, Batch& batch) {
       std::memcpy(batch.pool.data() + i * 2, &half, 2);
     }
   }
+}
+
+// Makes the scales of position j of a head NaN.
+void PoisonInt8(std::byte* head, int64_t j, int64_t dims) {
+  const int64_t groups = KvScaleGroups(dims);
+  std::byte* keys = head + j / 16 * TileBytesInt8(dims) + 16 * dims;
+  std::byte* values = head + 4 * TileBytesInt8(dims) + 64 * dims;
+  for (int64_t g = 0; g < groups; ++g) {
+    std::memset(keys + g * 64 + j % 16 * 4, 0xff, 4);
+  }
+  std::memset(values + j * groups * 4, 0xff, groups * 4);
 }
 
 // Overwrites with NaN all that no row of the batch sees.
@@ -147,9 +230,14 @@ void PoisonUnseen(KvType type, Batch& batch) {
     }
     const int64_t j = static_cast<int64_t>(place) % 64;
     for (int64_t h = 0; h < args.num_kv_heads; ++h) {
-      std::byte* head = batch.pool.data() +
-                        static_cast<int64_t>(place) / 64 * args.block_bytes +
-                        h * 128 * args.head_dim * element;
+      std::byte* block = batch.pool.data() +
+                         static_cast<int64_t>(place) / 64 * args.block_bytes;
+      if (type == KvType::kInt8) {
+        PoisonInt8(block + h * 8 * TileBytesInt8(args.head_dim), j,
+                   args.head_dim);
+        continue;
+      }
+      std::byte* head = block + h * 128 * args.head_dim * element;
       for (int64_t d = 0; d < args.head_dim; ++d) {
         const int64_t k = (j / 16 * args.head_dim + d) * 16 + j % 16;
         const int64_t v = (64 + j) * args.head_dim + d;
@@ -216,8 +304,8 @@ TEST(AttentionProperty, Attention) {
   const KernelTable scalar = BuildKernelTable(Isa::kScalar);
   const std::vector<Version> versions = OtherVersions();
   ValueMaker values(2);
-  for (int round = 0; round < 300; ++round) {
-    const KvType type = kTypes[round % 3];
+  for (int round = 0; round < 400; ++round) {
+    const KvType type = kTypes[round % 4];
     const Batch batch = MakeBatch(values, type);
     const int slot = static_cast<int>(type);
     const std::vector<float> want = RunBatch(batch, scalar.attention[slot]);

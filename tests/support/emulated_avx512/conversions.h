@@ -42,6 +42,9 @@ inline __m256i WordsOfInts(__m512i a) {
 inline __m512i IntsOfBytes(__m128i a) {
   return ConvertInts<__m512i, uint32_t, uint8_t>(a);
 }
+inline __m512i IntsOfSignedBytes(__m128i a) {
+  return ConvertInts<__m512i, int32_t, int8_t>(a);
+}
 inline __m512i IntsOfWords(__m256i a) {
   return ConvertInts<__m512i, uint32_t, uint16_t>(a);
 }
@@ -61,6 +64,7 @@ inline float FirstFloat(__m512 a) { return ElementsOf<float>(a).at[0]; }
 #define _mm512_cvtepi32_epi8 ::millrace::emulated::BytesOfInts
 #define _mm512_cvtepi32_epi16 ::millrace::emulated::WordsOfInts
 #define _mm512_cvtepu8_epi32 ::millrace::emulated::IntsOfBytes
+#define _mm512_cvtepi8_epi32 ::millrace::emulated::IntsOfSignedBytes
 #define _mm512_cvtepu16_epi32 ::millrace::emulated::IntsOfWords
 #define _mm512_cvtepu8_epi16 ::millrace::emulated::WordsOfBytes
 #define _mm512_cvtss_f32 ::millrace::emulated::FirstFloat

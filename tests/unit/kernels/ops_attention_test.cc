@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -12,7 +13,8 @@
 namespace millrace::kernels {
 namespace {
 
-const KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16};
+const KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16,
+                         KvType::kInt8};
 
 // Keys and values of one sequence, stored through the kernel into a ring of
 // blocks whose unused places hold NaN.
@@ -95,6 +97,8 @@ double Tolerance(KvType type) {
       return 4e-3;
     case KvType::kBf16:
       return 3e-2;
+    case KvType::kInt8:
+      return 1e-1;
   }
   return 0;
 }
@@ -106,7 +110,7 @@ TEST(Attention, FollowsNaiveSoftmax) {
   for (const KvType type : kTypes) {
     const int64_t kv_heads = 2;
     const int64_t heads = 6;
-    const int64_t dims = 24;
+    const int64_t dims = 40;
     const Cache cache = MakeCache(type, kv_heads, dims, 200, {3, 0, 2, 5});
     std::mt19937 random(18);
     std::normal_distribution<float> normal;
@@ -189,6 +193,7 @@ TEST(KvStore, ReportsOverflow) {
     std::vector<float> k(16, 1.0f);
     std::vector<float> v(16, 1.0f);
     v[3] = value;
+    v[15] = 0.0f;
     std::vector<std::byte> block(KvBlockBytes(type, 1, 16));
     return kernels.kv_store[static_cast<int>(type)]({.k = k.data(),
                                                      .v = v.data(),
@@ -204,6 +209,57 @@ TEST(KvStore, ReportsOverflow) {
   EXPECT_TRUE(store(KvType::kBf16, 1e38f));
   EXPECT_FALSE(store(KvType::kBf16, std::numeric_limits<float>::max()));
   EXPECT_TRUE(store(KvType::kF32, std::numeric_limits<float>::max()));
+  EXPECT_TRUE(store(KvType::kInt8, 3.4e38f));
+  EXPECT_TRUE(store(KvType::kInt8, inf));
+  // Its scale is rounded up: 127 times it is beyond the largest float.
+  EXPECT_FALSE(store(KvType::kInt8, -std::numeric_limits<float>::max()));
+}
+
+// The layout and the codes that are kept of int8: a scale for every 32 dims and
+// one for the rest, NaN for a group with a NaN or infinity, 0 for one of
+// nothing but tiny numbers.
+TEST(KvStore, Int8CodesAndScales) {
+  constexpr int64_t kDims = 34;
+  const KernelTable kernels = BuildKernelTable(Isa::kScalar);
+  std::vector<float> k(kDims, 0.0f);
+  std::vector<float> v(kDims, 0.0f);
+  k[0] = -254.0f;
+  k[1] = 1.0f;
+  k[2] = 3.0f;
+  k[33] = 0x1p-101f;
+  v[31] = std::numeric_limits<float>::infinity();
+  v[32] = 127.0f;
+  v[33] = -2.5f;
+  constexpr int64_t kTile = 16 * kDims + 2 * 64;
+  ASSERT_EQ(KvBlockBytes(KvType::kInt8, 1, kDims), 8 * kTile);
+  std::vector<std::byte> block(8 * kTile, std::byte{0x55});
+  EXPECT_TRUE(kernels.kv_store[static_cast<int>(KvType::kInt8)](
+      {.k = k.data(),
+       .v = v.data(),
+       .num_kv_heads = 1,
+       .head_dim = kDims,
+       .block = block.data(),
+       .position_in_block = 37}));
+  const auto code = [&](int64_t at) { return static_cast<int8_t>(block[at]); };
+  const auto scale = [&](int64_t at) {
+    float value;
+    std::memcpy(&value, block.data() + at, sizeof(value));
+    return value;
+  };
+  const int64_t keys = 2 * kTile + 5;  // position 37 is the fifth of tile 2
+  EXPECT_EQ(code(keys), -127);
+  EXPECT_EQ(code(keys + 16), 0);      // 0.5, to even
+  EXPECT_EQ(code(keys + 2 * 16), 2);  // 1.5
+  EXPECT_EQ(code(keys + 33 * 16), 0);
+  EXPECT_EQ(scale(2 * kTile + 16 * kDims + 5 * 4), 2.0f);
+  EXPECT_EQ(scale(2 * kTile + 16 * kDims + 64 + 5 * 4), 0.0f);
+  const int64_t values = 4 * kTile + 37 * kDims;
+  EXPECT_EQ(code(values + 31), 0);
+  EXPECT_EQ(code(values + 32), 127);
+  EXPECT_EQ(code(values + 33), -2);
+  const int64_t value_scales = 4 * kTile + 64 * kDims + 37 * 8;
+  EXPECT_TRUE(std::isnan(scale(value_scales)));
+  EXPECT_EQ(scale(value_scales + 4), 1.0f);
 }
 
 }  // namespace

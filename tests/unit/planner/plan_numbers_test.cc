@@ -1,5 +1,7 @@
 #include <cmath>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -91,6 +93,27 @@ TEST(PlanNumbers, FitsToTheByte) {
   EXPECT_FALSE(tight.fits);
   EXPECT_TRUE(tight.route.empty());
   EXPECT_THAT(tight.verdict, HasSubstr("does not fit"));
+}
+
+// Keys and values of every type at their stored size, scales included: one for
+// every 32 dims of a head.
+TEST(PlanNumbers, KvBytesFollowTheFormat) {
+  model::ModelSpec spec = PlanningModel({128, 128});
+  for (model::LayerSpec& layer : spec.layers) {
+    std::get<model::AttentionOp>(layer.operations[0]).head_dim = 40;
+  }
+  const Cluster cluster = EqualNodes(1, int64_t{1} << 40);
+  const std::pair<model::KvFormat, int64_t> cases[] = {
+      {model::kKvF32, 160}, {model::kKv16Bit, 80}, {model::kKvInt8, 48}};
+  for (const auto& [format, head_bytes] : cases) {
+    PlanOptions options = SmallOptions(640);
+    options.shape.kv = format;
+    const Plan plan = MakePlan(spec, cluster, options);
+    ASSERT_TRUE(plan.fits);
+    // Two layers of two KV heads, keys and values.
+    EXPECT_EQ(plan.stages[0].kv_bytes_per_token, 8 * head_bytes);
+    EXPECT_EQ(plan.stages[0].kv_bytes, 640 * 8 * head_bytes);
+  }
 }
 
 // A node that would only lengthen the loop stays out; spare nodes too.

@@ -57,7 +57,7 @@ planner::PlanOptions SmallOptions(int64_t context) {
   options.contexts = {context};
   options.shape.rows_max = 4;
   options.shape.prefill_chunk = 2;
-  options.shape.kv_element_bytes = 2;
+  options.shape.kv = model::kKv16Bit;
   options.process_bytes = 1000;
   return options;
 }

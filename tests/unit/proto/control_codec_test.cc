@@ -89,6 +89,14 @@ TEST(ControlCodec, EveryMessageComesBackEqual) {
            StageEnded{7, absl::UnavailableError("gone")}}) {
     ExpectRoundTrip(message);
   }
+  for (const KvType kv_type :
+       {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8}) {
+    Load load = GoodLoad();
+    load.stage.kv_type = kv_type;
+    ExpectRoundTrip(CoordinatorMessage(load));
+    EXPECT_EQ(std::get<Load>(Decode(Encode(load)).value()).stage.kv_type,
+              kv_type);
+  }
   for (const CoordinatorMessage& message : std::vector<CoordinatorMessage>{
            Welcome{absl::Milliseconds(500), absl::Seconds(3)}, GoodLoad(),
            GoodActivate(), Deactivate{9}, Drain{}, Shutdown{}}) {

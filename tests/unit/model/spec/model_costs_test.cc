@@ -38,7 +38,7 @@ TEST(ModelCosts, DenseLayer) {
   EXPECT_EQ(layer.read_bytes_per_token, layer.weights_bytes());
   EXPECT_EQ(layer.operations_per_token, 2.0 * matrices);
   EXPECT_EQ(KvValuesPerToken(spec.layers[0]), 2 * 2 * 16);
-  EXPECT_EQ(KvBytesPerToken(spec.layers[0], 2), 128);
+  EXPECT_EQ(KvBytesPerToken(spec.layers[0], kKv16Bit), 128);
   EXPECT_EQ(AttentionOperations(spec.layers[0], 100), 4.0 * 4 * 16 * 100);
 }
 

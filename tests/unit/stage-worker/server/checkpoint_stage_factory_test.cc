@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/error.h"
 #include "gmock/gmock.h"
@@ -59,6 +61,30 @@ TEST_F(StageFactoryTest, LoadsByFileNameInItsOwnFolder) {
   const auto stage = Create(GoodLoad(), ResidentBytes() + (64 << 20));
   ASSERT_TRUE(stage.ok()) << stage.status();
   EXPECT_GT((*stage)->memory().weights_bytes, 0);
+}
+
+// What a stage allocates for keys and values is what the plan counts, whatever
+// they are stored as: blocks of 64 positions of each layer.
+TEST_F(StageFactoryTest, KvPoolsHaveTheSizeOfTheirType) {
+  const auto checkpoint =
+      model::Checkpoint::Open(kModels + "/llama-llama3").value();
+  const auto& attention =
+      std::get<model::AttentionOp>(checkpoint->spec().layers[1].operations[0]);
+  const std::pair<control::KvType, kernels::KvType> types[] = {
+      {control::KvType::kF32, kernels::KvType::kF32},
+      {control::KvType::kF16, kernels::KvType::kF16},
+      {control::KvType::kBf16, kernels::KvType::kBf16},
+      {control::KvType::kInt8, kernels::KvType::kInt8}};
+  for (const auto& [wanted, type] : types) {
+    control::Load load = GoodLoad();
+    load.stage.kv_type = wanted;
+    const auto stage = Create(load);
+    ASSERT_TRUE(stage.ok()) << stage.status();
+    EXPECT_EQ((*stage)->memory().kv_bytes,
+              load.stage.last_layer * (128 / 64) *
+                  kernels::KvBlockBytes(type, attention.num_kv_heads,
+                                        attention.head_dim));
+  }
 }
 
 TEST_F(StageFactoryTest, RefusesWhatDoesNotMatch) {
