@@ -22,7 +22,7 @@ absl::Status NumbersFailed(RowFailure failure, int64_t position) {
       return MakeError(absl::StatusCode::kOutOfRange, "kv",
                        absl::StrCat("a key or value at position ", position,
                                     " is too large for the stored type"),
-                       "start with --kv bf16");
+                       "start with --kv bf16, or with f32 where it is that");
     case RowFailure::kNone:
     case RowFailure::kLogitsNotFinite:
       break;
