@@ -110,8 +110,8 @@ absl::Status Validator::CheckMatrix(const Matrix& matrix, int64_t rows,
 absl::Status Validator::CheckParts(const Matrix& matrix,
                                    const MatrixParts& parts) const {
   const bool fp8 = matrix.format == kernels::WeightFormat::kFp8;
-  if (!IsInParts(matrix.format) &&
-      matrix.format != kernels::WeightFormat::kMxfp4) {
+  const bool mxfp4 = matrix.format == kernels::WeightFormat::kMxfp4;
+  if (!IsInParts(matrix.format) && !mxfp4) {
     return Wrong(matrix.source, "is in parts, which its format is never");
   }
   if (fp8 ? parts.group_size != kernels::kFp8ScaleCols
@@ -120,6 +120,9 @@ absl::Status Validator::CheckParts(const Matrix& matrix,
     return Wrong(matrix.source,
                  absl::StrCat("has scales of ", parts.group_size,
                               " columns each, its rows have ", matrix.cols));
+  }
+  if (!fp8 && ScaleElementBytes(parts.scale_type) != (mxfp4 ? 1 : 2)) {
+    return Wrong(matrix.source, "has scales of a type that its format has not");
   }
   MILLRACE_RETURN_IF_ERROR(CheckPlace(parts.scales, ScalesBytes(matrix)));
   if (parts.offsets.has_value() != (OffsetsBytes(matrix) > 0)) {

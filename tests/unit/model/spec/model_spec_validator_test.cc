@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/spec/matrix_bytes.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_models.h"
 
@@ -26,8 +27,9 @@ struct Opened {
   std::vector<SpecFile> files;
 };
 
-Opened OpenTiny() {
+Opened OpenTiny(kernels::WeightFormat format = kernels::WeightFormat::kBf16) {
   TinyModel model;
+  model.format = format;
   model.family = TinyFamily::kQwen3Moe;
   model.num_layers = 1;
   TempDir dir;
@@ -102,6 +104,43 @@ TEST(ModelSpecValidator, RefusesEveryDamage) {
   for (size_t i = 0; i < damages.size(); ++i) {
     ModelSpec spec = opened.spec;
     damages[i](spec);
+    const absl::Status status = ValidateModelSpec(spec, opened.files);
+    EXPECT_FALSE(status.ok()) << "damage " << i;
+    EXPECT_EQ(ExitCodeOf(status), 4) << "damage " << i;
+  }
+}
+
+TEST(ModelSpecValidator, RefusesEveryDamageOfParts) {
+  const Opened opened = OpenTiny(kernels::WeightFormat::kInt4Zero);
+  ASSERT_TRUE(ValidateModelSpec(opened.spec, opened.files).ok());
+  const std::vector<std::function<void(Matrix&)>> damages = {
+      [](Matrix& m) { m.parts.reset(); },
+      [](Matrix& m) { m.source.bytes *= 2; },
+      [](Matrix& m) { m.format = kernels::WeightFormat::kInt4; },
+      [](Matrix& m) { m.format = kernels::WeightFormat::kMlx4; },
+      [](Matrix& m) { m.format = kernels::WeightFormat::kFp8; },
+      [](Matrix& m) { m.format = kernels::WeightFormat::kQ4_0; },
+      [](Matrix& m) { m.parts->group_size = 0; },
+      [](Matrix& m) { m.parts->group_size = -32; },
+      [](Matrix& m) { m.parts->group_size = 48; },
+      [](Matrix& m) { m.parts->group_size = 64; },
+      [](Matrix& m) { m.parts->group_size = 128; },
+      [](Matrix& m) { m.parts->scale_type = ScaleType::kF32; },
+      [](Matrix& m) {
+        m.parts->scale_type = ScaleType::kE8m0;
+        m.parts->scales.bytes = ScalesBytes(m);
+      },
+      [](Matrix& m) { m.parts->scales.bytes -= 2; },
+      [](Matrix& m) { m.parts->scales.file_index = 1; },
+      [](Matrix& m) { m.parts->scales.offset = INT64_MAX; },
+      [](Matrix& m) { m.parts->offsets.reset(); },
+      [](Matrix& m) { m.parts->offsets->offset = -1; },
+      [](Matrix& m) { m.parts->shape->bytes = 12; },
+      [](Matrix& m) { m.parts->shape->offset = 1 << 20; },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    ModelSpec spec = opened.spec;
+    damages[i](Moe(spec).experts[3].up);
     const absl::Status status = ValidateModelSpec(spec, opened.files);
     EXPECT_FALSE(status.ok()) << "damage " << i;
     EXPECT_EQ(ExitCodeOf(status), 4) << "damage " << i;
