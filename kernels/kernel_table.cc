@@ -57,4 +57,14 @@ KernelTable BuildKernelTable(Isa isa) {
   return table;
 }
 
+CeilingLoops BuildCeilingLoops(Isa isa) {
+  CeilingLoops loops;
+  for (const KernelVersion& version : KernelVersions()) {
+    if (Includes(isa, version.isa) && version.host_supports()) {
+      version.add_ceilings(loops);
+    }
+  }
+  return loops;
+}
+
 }  // namespace millrace::kernels

@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include "kernels/ceilings/ceilings_versions.h"
 #include "kernels/matmul/matmul_versions.h"
 #include "kernels/ops_versions.h"
 
@@ -15,7 +16,8 @@ constexpr KernelVersion kKernelVersions[] = {
      [](KernelTable& table) {
        AddScalarMatMul(table);
        AddScalarOps(table);
-     }},
+     },
+     AddScalarCeilings},
 #if defined(__x86_64__)
     {"avx2", Isa::kAvx2,
      [] {
@@ -26,7 +28,8 @@ constexpr KernelVersion kKernelVersions[] = {
      [](KernelTable& table) {
        AddAvx2MatMul(table);
        AddAvx2Ops(table);
-     }},
+     },
+     AddAvx2Ceilings},
     {"avx512", Isa::kAvx512,
      [] {
        return HostSupports(Isa::kAvx2) &&
@@ -39,22 +42,25 @@ constexpr KernelVersion kKernelVersions[] = {
      [](KernelTable& table) {
        AddAvx512MatMul(table);
        AddAvx512Ops(table);
-     }},
+     },
+     AddAvx512Ceilings},
     {"avx512bf16", Isa::kAvx512,
      [] { return HostSupports(Isa::kAvx512) && HostHasPairedDot(); },
-     AddAvx512Bf16MatMul},
+     AddAvx512Bf16MatMul, AddAvx512Bf16Ceilings},
     {"amx", Isa::kAvx512,
-     [] { return HostSupports(Isa::kAvx512) && HostHasTiles(); }, AddAmxMatMul},
+     [] { return HostSupports(Isa::kAvx512) && HostHasTiles(); }, AddAmxMatMul,
+     AddAmxCeilings},
 #elif defined(__aarch64__)
     {"neon", Isa::kNeon,
      [] { return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0; },
      [](KernelTable& table) {
        AddNeonMatMul(table);
        AddNeonOps(table);
-     }},
+     },
+     AddNeonCeilings},
     {"neondot", Isa::kNeon,
      [] { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; },
-     AddNeonDotMatMul},
+     AddNeonDotMatMul, AddNeonDotCeilings},
 #endif
 };
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/ceilings/ceilings.h"
 #include "kernels/kernel_table.h"
 
 namespace millrace::kernels {
@@ -16,6 +17,8 @@ struct KernelVersion {
   Isa isa;           // the choice of --kernels that brings it in
   bool (*host_supports)();
   void (*add)(KernelTable& table);  // fills the slots that it implements
+  // The same for the loops that show what such kernels could reach.
+  void (*add_ceilings)(CeilingLoops& loops);
 };
 
 // Those compiled into this program, in the order in which they are laid over
