@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "cli/console.h"
@@ -23,6 +24,16 @@ class Command {
   [[nodiscard]] virtual const char* summary() const = 0;
   // A command line that works, shown under --help.
   [[nodiscard]] virtual const char* example() const = 0;
+
+  // The commands below this one, as `bench decode`, and names promised for
+  // later versions. A command that has some is not run itself.
+  [[nodiscard]] virtual std::vector<std::unique_ptr<Command>> MakeParts()
+      const {
+    return {};
+  }
+  [[nodiscard]] virtual std::vector<std::string> LaterParts() const {
+    return {};
+  }
 
   // Adds options and positionals, bound to members. `--json`, `--config` and
   // the environment variables MILLRACE_OPTION_NAME are added by the caller.

@@ -11,10 +11,12 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeCoordinatorCommand());
   commands.push_back(MakeStageWorkerCommand());
   commands.push_back(MakePlanCommand());
+  commands.push_back(MakeProbeCommand());
   commands.push_back(MakeInspectCommand());
   commands.push_back(MakeTokenizeCommand());
   commands.push_back(MakeRenderCommand());
   commands.push_back(MakeEvalCommand());
+  commands.push_back(MakeBenchCommand());
   return commands;
 }
 

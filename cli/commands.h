@@ -11,10 +11,16 @@ namespace millrace::cli {
 std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeTokenizeCommand();
 std::unique_ptr<Command> MakeRenderCommand();
+std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeBenchBatchCommand();
+std::unique_ptr<Command> MakeBenchDecodeCommand();
+std::unique_ptr<Command> MakeBenchKernelsCommand();
+std::unique_ptr<Command> MakeBenchPrefillCommand();
 std::unique_ptr<Command> MakeChatCommand();
 std::unique_ptr<Command> MakeCoordinatorCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakePlanCommand();
+std::unique_ptr<Command> MakeProbeCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStageWorkerCommand();

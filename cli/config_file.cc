@@ -105,8 +105,8 @@ absl::Status AddConfiguredOptions(std::vector<std::string>& arguments) {
     // CLI11 marks the borders of sections by items named ++ and --.
     const bool border = item.name == "++" || item.name == "--";
     const bool ours =
-        item.parents.empty() || (item.parents.size() == 1 && !typed.empty() &&
-                                 item.parents[0] == typed[0]);
+        item.parents.size() <= typed.size() &&
+        std::equal(item.parents.begin(), item.parents.end(), typed.begin());
     const std::string option = absl::StrCat("--", item.name);
     if (border || !ours || IsGiven(typed, option)) {
       continue;

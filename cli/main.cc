@@ -37,6 +37,7 @@ void AddEnvironmentNames(CLI::App& app) {
 struct Entry {
   std::unique_ptr<Command> command;
   CLI::App* app = nullptr;
+  std::vector<Entry> parts;
 };
 
 // The values that main itself looks at, whatever the command.
@@ -45,10 +46,20 @@ struct SharedFlags {
   std::string config;
 };
 
-void AddCommand(CLI::App& program, Entry& entry, SharedFlags& shared) {
+void AddCommand(CLI::App& parent, Entry& entry, SharedFlags& shared) {
   entry.app =
-      program.add_subcommand(entry.command->name(), entry.command->summary());
+      parent.add_subcommand(entry.command->name(), entry.command->summary());
   entry.app->footer(absl::StrCat("Example:\n  ", entry.command->example()));
+  for (std::unique_ptr<Command>& part : entry.command->MakeParts()) {
+    entry.parts.push_back(Entry{std::move(part), nullptr, {}});
+  }
+  if (!entry.parts.empty()) {
+    entry.app->require_subcommand(1);
+    for (Entry& part : entry.parts) {
+      AddCommand(*entry.app, part, shared);
+    }
+    return;
+  }
   entry.command->Define(*entry.app);
   if (entry.app->get_option_no_throw("--json") == nullptr) {
     entry.app->add_flag("--json", shared.json,
@@ -78,22 +89,53 @@ int ReportUsage(const Arguments& arguments, const absl::Status& status) {
 constexpr absl::string_view kLaterCommands[] = {
     "check", "cluster", "import", "keys", "pull", "simulate", "top"};
 
-// What people are told of arguments that do not parse.
-absl::Status ParseFailure(const CLI::App& program, const CLI::ParseError& error,
-                          const Arguments& typed, const Arguments& configured) {
-  if (typed.empty() ||
-      (program.get_subcommands().empty() && absl::StartsWith(typed[0], "-"))) {
-    return UsageError("millrace", "a command is missing",
-                      "see `millrace --help`");
+// The entry whose command was recognized; null where none was.
+const Entry* ParsedOf(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (entry.app->parsed()) {
+      return &entry;
+    }
   }
-  const std::string command = Printable(typed[0]);
-  if (program.get_subcommands().empty()) {
-    const bool later =
-        std::find(std::begin(kLaterCommands), std::end(kLaterCommands),
-                  typed[0]) != std::end(kLaterCommands);
-    return UsageError(command,
-                      later ? "is not in this version" : "is no command",
-                      "see `millrace --help`");
+  return nullptr;
+}
+
+// What people are told where no command was recognized behind `parent`
+// ("millrace", "bench"): `word` is what stands in its place, empty for nothing.
+template <typename Later>
+absl::Status NoCommand(const std::string& parent, const std::string& word,
+                       const Later& later) {
+  const std::string help = absl::StrCat(
+      "see `millrace ", parent == "millrace" ? "" : absl::StrCat(parent, " "),
+      "--help`");
+  if (word.empty() || absl::StartsWith(word, "-")) {
+    return UsageError(parent, "a command is missing", help);
+  }
+  const bool promised =
+      std::find(std::begin(later), std::end(later), word) != std::end(later);
+  return UsageError(
+      parent == "millrace" ? Printable(word)
+                           : absl::StrCat(parent, " ", Printable(word)),
+      promised ? "is not in this version" : "is no command", help);
+}
+
+// What people are told of arguments that do not parse.
+absl::Status ParseFailure(const std::vector<Entry>& entries,
+                          const CLI::ParseError& error, const Arguments& typed,
+                          const Arguments& configured) {
+  const auto word_at = [&](size_t i) {
+    return i < typed.size() ? typed[i] : std::string();
+  };
+  const Entry* entry = ParsedOf(entries);
+  if (entry == nullptr) {
+    return NoCommand("millrace", word_at(0), kLaterCommands);
+  }
+  std::string command = entry->command->name();
+  if (!entry->parts.empty()) {
+    const Entry* part = ParsedOf(entry->parts);
+    if (part == nullptr) {
+      return NoCommand(command, word_at(1), entry->command->LaterParts());
+    }
+    absl::StrAppend(&command, " ", part->command->name());
   }
   const std::string origin = OriginOf(error.what(), typed, configured);
   const std::string what = origin.empty()
@@ -107,8 +149,8 @@ absl::Status ParseFailure(const CLI::App& program, const CLI::ParseError& error,
 // CLI11 reports by exception; this is the one place that meets them. `typed`:
 // the command line; `configured`: with the options of a file behind it.
 // Returns the exit code, or -1 to go on.
-int Parse(CLI::App& program, const Arguments& typed,
-          const Arguments& configured) {
+int Parse(CLI::App& program, const std::vector<Entry>& entries,
+          const Arguments& typed, const Arguments& configured) {
   try {
     // parse() takes the arguments from the back.
     program.parse(Arguments(configured.rbegin(), configured.rend()));
@@ -120,7 +162,7 @@ int Parse(CLI::App& program, const Arguments& typed,
     return 0;
   } catch (const CLI::ParseError& error) {
     return ReportUsage(configured,
-                       ParseFailure(program, error, typed, configured));
+                       ParseFailure(entries, error, typed, configured));
   }
   return -1;
 }
@@ -156,7 +198,7 @@ int Main(int argc, char** argv) {
   program.set_version_flag("--version", VersionText());
   std::vector<Entry> entries;
   for (std::unique_ptr<Command>& command : MakeCommands()) {
-    entries.push_back(Entry{std::move(command)});
+    entries.push_back(Entry{std::move(command), nullptr, {}});
   }
   SharedFlags shared;
   for (Entry& entry : entries) {
@@ -168,15 +210,14 @@ int Main(int argc, char** argv) {
       !status.ok()) {
     return ReportUsage(arguments, status);
   }
-  if (const int code = Parse(program, typed, arguments); code >= 0) {
+  if (const int code = Parse(program, entries, typed, arguments); code >= 0) {
     return code;
   }
-  for (const Entry& entry : entries) {
-    if (entry.app->parsed()) {
-      return RunCommand(*entry.command, shared.json);
-    }
+  const Entry* entry = ParsedOf(entries);
+  while (entry != nullptr && !entry->parts.empty()) {
+    entry = ParsedOf(entry->parts);
   }
-  return 2;
+  return entry == nullptr ? 2 : RunCommand(*entry->command, shared.json);
 }
 
 }  // namespace

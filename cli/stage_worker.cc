@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -14,6 +12,7 @@
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
+#include "cli/host_name.h"
 #include "cli/interrupt.h"
 #include "cli/version.h"
 #include "kernels/kernel_table.h"
@@ -112,13 +111,6 @@ void Report(Console& console, const worker::WorkerEvent& event) {
   console.AnnounceJson(out);
 }
 
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0'
-             ? std::string(name)
-             : "worker";
-}
-
 absl::Status StageWorkerCommand::Run(Console& console) {
   ComputeFlags flags;
   flags.kernels = kernels_;
@@ -139,7 +131,7 @@ absl::Status StageWorkerCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(options.coordinator,
                             transport::ParseEndpoint(coordinator_));
   MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(listen_));
-  options.name = name_.empty() ? HostName() : name_;
+  options.name = name_.empty() ? HostName("worker") : name_;
   options.version = Version();
   options.isa = kernels::IsaName(compute.isa);
   options.memory_bytes = stage.memory_bytes;

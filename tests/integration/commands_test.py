@@ -294,7 +294,7 @@ class CommandsTest(unittest.TestCase):
         listed = self.millrace("--help").stdout
         for command in ("run", "chat", "serve", "up", "coordinator",
                         "stage-worker", "plan", "inspect", "tokenize", "render",
-                        "eval"):
+                        "eval", "bench", "probe"):
             self.assertIn(command, listed)
             done = self.millrace(command, "--help")
             self.assertEqual(done.returncode, 0)

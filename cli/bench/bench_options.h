@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/compute_mode.h"
+#include "kernels/quant/weight_format.h"
+
+namespace millrace::cli {
+
+inline constexpr int64_t kRepeatMax = 1000;
+
+// What options of benchmarks share. Errors are UsageErrors naming the option.
+
+absl::Status CheckCount(absl::string_view option, int64_t value, int64_t least,
+                        int64_t most);
+// "1,4,16": at least one number, each from 1 to `most`.
+absl::StatusOr<std::vector<int64_t>> ParseCounts(absl::string_view option,
+                                                 const std::string& text,
+                                                 int64_t most);
+// "q8_0,q4_0"; all formats where empty.
+absl::StatusOr<std::vector<kernels::WeightFormat>> ParseFormats(
+    const std::string& text);
+// "fast,exact".
+absl::StatusOr<std::vector<kernels::ComputeMode>> ParseComputes(
+    const std::string& text);
+
+const char* ComputeName(kernels::ComputeMode compute);
+
+}  // namespace millrace::cli

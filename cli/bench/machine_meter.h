@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "kernels/ceilings/ceilings.h"
+#include "stage-worker/runtime/mapped_memory.h"
+
+namespace millrace::cli {
+
+// What this machine can do at most with so many threads, at one moment.
+struct MachineRates {
+  double memory_bandwidth = 0;  // bytes read per second
+  // Operations per second by kernels::Peak; none where there is no such loop.
+  std::array<std::optional<double>, kernels::kNumPeaks> peaks;
+
+  // The peak of a product. Where processors lack the paired dot instruction or
+  // are slow at it, kernels take two fused steps: its peak is then that of fma.
+  [[nodiscard]] std::optional<double> PeakFor(kernels::Peak peak) const;
+};
+
+// Measures MachineRates by the loops of kernels/ceilings on a pool of threads.
+// A machine's rates change within seconds (clock, neighbours), so that they are
+// taken again beside whatever is set against them. Owns the memory that is
+// read: several times the last cache, in huge pages, of bytes that are ordinary
+// numbers in every weight format. One thread uses it.
+class MachineMeter {
+ public:
+  // Memory for `isa`, which the host supports. kResourceExhausted without it.
+  static absl::StatusOr<std::unique_ptr<MachineMeter>> Create(kernels::Isa isa,
+                                                              int num_threads);
+  MachineMeter(const MachineMeter&) = delete;
+  MachineMeter& operator=(const MachineMeter&) = delete;
+
+  // About 50 ms.
+  [[nodiscard]] double MeasureBandwidth();
+  // About 10 ms; none where there is no such loop.
+  [[nodiscard]] std::optional<double> MeasurePeak(kernels::Peak peak);
+  [[nodiscard]] MachineRates Measure();
+
+  [[nodiscard]] ThreadPool& pool() { return pool_; }
+  [[nodiscard]] const std::byte* data() const { return memory_.data(); }
+  [[nodiscard]] int64_t bytes() const { return memory_.bytes(); }
+
+ private:
+  MachineMeter(kernels::Isa isa, int num_threads, worker::MappedMemory memory);
+  void Fill();
+
+  const SystemClock clock_;
+  const kernels::CeilingLoops loops_;
+  worker::MappedMemory memory_;
+  ThreadPool pool_;
+};
+
+// Bytes to read so that they come from memory: four times the last cache, with
+// bounds, and no more than a quarter of what is available.
+int64_t MeasuredBytes(int64_t cache_bytes, int64_t available_bytes);
+
+}  // namespace millrace::cli
