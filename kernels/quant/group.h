@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/quant/tile_layout.h"
 #include "kernels/quant/weight_format.h"
@@ -24,16 +25,18 @@ struct GroupValues {
   float wm[2];  // minima: element = w * value - wm; 0 where there are none
 };
 
-// Group `group` of a stored row (any alignment).
-GroupCodes ReadStoredGroup(WeightFormat format, const std::byte* stored,
-                           int64_t group);
+// Group `group` of as many stored rows (any alignment) as `out` has elements.
+void ReadStoredGroups(WeightFormat format, const std::byte* rows,
+                      int64_t row_stride, int64_t group,
+                      std::span<GroupCodes> out);
 
-// Row `row` of group `group` of a tile of `cols` columns. Writing expects the
-// tile zeroed before.
+// Row `row` of group `group` of a tile of `cols` columns.
 GroupCodes ReadTileGroup(WeightFormat format, const std::byte* tile,
                          int64_t cols, int row, int64_t group);
-void WriteTileGroup(WeightFormat format, std::byte* tile, int64_t cols, int row,
-                    int64_t group, const GroupCodes& codes);
+// The first `rows.size()` <= 16 rows of a group, the others being zero. Expects
+// the tile zeroed before.
+void WriteTileGroup(WeightFormat format, std::byte* tile, int64_t cols,
+                    int64_t group, std::span<const GroupCodes> rows);
 
 GroupValues ValuesOf(WeightFormat format, const GroupCodes& codes);
 

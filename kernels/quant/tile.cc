@@ -1,6 +1,8 @@
 #include "kernels/quant/tile.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "kernels/quant/fp8_tile.h"
 #include "kernels/quant/group.h"
@@ -48,15 +50,21 @@ void PackElements(WeightFormat format, const std::byte* rows,
   }
 }
 
-TileError PackGroups(WeightFormat format, const std::byte* stored, int row,
-                     int64_t cols, std::byte* tile) {
+TileError PackGroups(WeightFormat format, const std::byte* rows,
+                     int64_t row_stride, int num_rows, int64_t cols,
+                     std::byte* tile) {
   const bool is_e8m0 = LayoutOf(format).scale == ScaleType::kE8m0;
+  GroupCodes all[kTileRows];
+  const std::span<GroupCodes> codes(all, static_cast<size_t>(num_rows));
   for (int64_t group = 0; group < cols / kGroup; ++group) {
-    const GroupCodes codes = ReadStoredGroup(format, stored, group);
-    if (is_e8m0 && codes.d == kE8m0NotANumber) {
+    ReadStoredGroups(format, rows, row_stride, group, codes);
+    if (is_e8m0 &&
+        std::any_of(codes.begin(), codes.end(), [](const GroupCodes& row) {
+          return row.d == kE8m0NotANumber;
+        })) {
       return TileError::kBadScale;
     }
-    WriteTileGroup(format, tile, cols, row, group, codes);
+    WriteTileGroup(format, tile, cols, group, codes);
   }
   return TileError::kNone;
 }
@@ -92,13 +100,7 @@ TileError PackTile(WeightFormat format, const std::byte* rows,
   } else if (!IsQuantised(format)) {
     PackElements<2>(format, rows, row_stride, num_rows, cols, tile);
   } else {
-    for (int row = 0; row < num_rows; ++row) {
-      const TileError error =
-          PackGroups(format, rows + row * row_stride, row, cols, tile);
-      if (error != TileError::kNone) {
-        return error;
-      }
-    }
+    return PackGroups(format, rows, row_stride, num_rows, cols, tile);
   }
   return TileError::kNone;
 }
@@ -134,8 +136,9 @@ void DecodeStoredRow(WeightFormat format, const std::byte* stored, int64_t cols,
     return;
   }
   for (int64_t group = 0; group < cols / kGroup; ++group) {
-    DecodeGroup(format, ReadStoredGroup(format, stored, group),
-                out + group * kGroup);
+    GroupCodes codes;
+    ReadStoredGroups(format, stored, 0, group, {&codes, 1});
+    DecodeGroup(format, codes, out + group * kGroup);
   }
 }
 

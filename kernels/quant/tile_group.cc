@@ -38,10 +38,6 @@ uint32_t LoadWord(const uint8_t* from) {
   return word;
 }
 
-void OrWord(uint32_t bits, std::byte* to) {
-  StoreBytes(LoadBytes<uint32_t>(to) | bits, to);
-}
-
 // Codes of 4 to 6 bits have nibbles in front; what is above them, or codes of 2
 // and 3 bits, lies in planes: two bits of four quads each, then one bit of
 // eight.
@@ -75,22 +71,48 @@ constexpr uint32_t kNibbles = 0x0f0f0f0f;
 constexpr uint32_t kPairs = 0x03030303;
 constexpr uint32_t kSingles = 0x01010101;
 
+// Four codes of 16 rows.
+using QuadWords = uint32_t[kTileRows];
+
+// Writes the registers of a group: whole vectors at a time, since a load lays
+// out every weight of a stage.
 template <int kBits>
-void WriteQuad(int quad, uint32_t word, std::byte* lane) {
+void WriteRegisters(const QuadWords (&quads)[kQuads], std::byte* codes) {
   constexpr Planes kPlanes = PlanesOf(kBits);
   if constexpr (kBits == 8) {
-    StoreBytes(word, lane + kRegisterBytes * quad);
+    std::memcpy(codes, quads, sizeof(quads));
   } else if constexpr (kBits >= 4) {
-    OrWord((word & kNibbles) << (4 * (quad & 1)),
-           lane + kRegisterBytes * (quad / 2));
+    for (int i = 0; i < kQuads / 2; ++i) {
+      QuadWords both;
+      for (int row = 0; row < kTileRows; ++row) {
+        both[row] = (quads[2 * i][row] & kNibbles) |
+                    (quads[2 * i + 1][row] & kNibbles) << 4;
+      }
+      std::memcpy(codes + kRegisterBytes * i, both, sizeof(both));
+    }
   }
   if constexpr (kPlanes.pairs_shift >= 0) {
-    OrWord((word >> kPlanes.pairs_shift & kPairs) << PairsBit(quad),
-           lane + kPlanes.pairs_at + PairsRegister(quad));
+    for (int first = 0; first < kQuads; first += 4) {
+      QuadWords plane = {};
+      for (int quad = first; quad < first + 4; ++quad) {
+        for (int row = 0; row < kTileRows; ++row) {
+          plane[row] |= (quads[quad][row] >> kPlanes.pairs_shift & kPairs)
+                        << PairsBit(quad);
+        }
+      }
+      std::memcpy(codes + kPlanes.pairs_at + PairsRegister(first), plane,
+                  sizeof(plane));
+    }
   }
   if constexpr (kPlanes.single_shift >= 0) {
-    OrWord((word >> kPlanes.single_shift & kSingles) << quad,
-           lane + kPlanes.single_at);
+    QuadWords plane = {};
+    for (int quad = 0; quad < kQuads; ++quad) {
+      for (int row = 0; row < kTileRows; ++row) {
+        plane[row] |= (quads[quad][row] >> kPlanes.single_shift & kSingles)
+                      << quad;
+      }
+    }
+    std::memcpy(codes + kPlanes.single_at, plane, sizeof(plane));
   }
 }
 
@@ -135,12 +157,15 @@ void WithBits(int code_bits, Visit visit) {
   }
 }
 
-void WriteCodes(int code_bits, const uint8_t* code, std::byte* lane) {
-  WithBits(code_bits, [&](auto bits) {
+void WriteCodes(int code_bits, std::span<const GroupCodes> rows,
+                std::byte* to) {
+  QuadWords quads[kQuads] = {};
+  for (size_t row = 0; row < rows.size(); ++row) {
     for (int quad = 0; quad < kQuads; ++quad) {
-      WriteQuad<bits>(quad, LoadWord(code + 4 * quad), lane);
+      quads[quad][row] = LoadWord(rows[row].code + 4 * quad);
     }
-  });
+  }
+  WithBits(code_bits, [&](auto bits) { WriteRegisters<bits>(quads, to); });
 }
 
 void ReadCodes(int code_bits, const std::byte* lane, uint8_t* code) {
@@ -213,32 +238,50 @@ int SubScaleAt(const TileLayout& layout, int in_record, int row, int which) {
              : 2 * (kTileRows * in_record + row) + which;
 }
 
+void WriteBlockScales(const TileLayout& layout, const Place& place,
+                      std::span<const GroupCodes> rows, std::byte* tile) {
+  const ScalePlace first = ScalesOf(layout, place, 0);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (layout.scale == ScaleType::kE8m0) {
+      tile[first.d + static_cast<int64_t>(row)] =
+          std::byte{static_cast<uint8_t>(rows[row].d)};
+      continue;
+    }
+    const int64_t at = 2 * static_cast<int64_t>(row);
+    StoreBytes(rows[row].d, tile + first.d + at);
+    if (first.m >= 0) {
+      StoreBytes(rows[row].m, tile + first.m + at);
+    }
+  }
+}
+
+void WriteSubScales(const TileLayout& layout, const Place& place,
+                    std::span<const GroupCodes> rows, std::byte* tile) {
+  std::byte* to = tile + ScalesOf(layout, place, 0).sub_scales;
+  for (int which = 0; which < 2; ++which) {
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const uint8_t scale = rows[row].scale[which];
+      const int at =
+          SubScaleAt(layout, place.in_record, static_cast<int>(row), which);
+      if (layout.sub_scales == SubScales::kSixBits) {
+        WriteSixBits(scale, at, to);
+      } else {
+        to[at] = std::byte{scale};
+      }
+    }
+  }
+}
+
 }  // namespace
 
-void WriteTileGroup(WeightFormat format, std::byte* tile, int64_t cols, int row,
-                    int64_t group, const GroupCodes& codes) {
+void WriteTileGroup(WeightFormat format, std::byte* tile, int64_t cols,
+                    int64_t group, std::span<const GroupCodes> rows) {
   const TileLayout& layout = LayoutOf(format);
   const Place place = PlaceOf(layout, cols, group);
-  WriteCodes(layout.code_bits, codes.code, tile + place.codes + 4 * row);
-  const ScalePlace scales = ScalesOf(layout, place, row);
-  if (layout.scale == ScaleType::kE8m0) {
-    tile[scales.d] = std::byte{static_cast<uint8_t>(codes.d)};
-  } else {
-    StoreBytes(codes.d, tile + scales.d);
-  }
-  if (scales.m >= 0) {
-    StoreBytes(codes.m, tile + scales.m);
-  }
-  if (layout.sub_scales == SubScales::kNone) {
-    return;
-  }
-  for (int which = 0; which < 2; ++which) {
-    const int at = SubScaleAt(layout, place.in_record, row, which);
-    if (layout.sub_scales == SubScales::kSixBits) {
-      WriteSixBits(codes.scale[which], at, tile + scales.sub_scales);
-    } else {
-      tile[scales.sub_scales + at] = std::byte{codes.scale[which]};
-    }
+  WriteCodes(layout.code_bits, rows, tile + place.codes);
+  WriteBlockScales(layout, place, rows, tile);
+  if (layout.sub_scales != SubScales::kNone) {
+    WriteSubScales(layout, place, rows, tile);
   }
 }
 
