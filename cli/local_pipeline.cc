@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
+#include "cli/kernel_choices.h"
 #include "cli/local_links.h"
 #include "model/spec/stage_memory.h"
 #include "stage-worker/runtime/stage_shape.h"
@@ -38,6 +39,7 @@ absl::StatusOr<std::unique_ptr<LocalPipeline>> LocalPipeline::Start(
     const model::Checkpoint& checkpoint, Options options) {
   std::unique_ptr<LocalPipeline> pipeline(new LocalPipeline());
   pipeline->kernels_ = kernels::BuildKernelTable(options.compute.isa);
+  pipeline->kernel_uses_ = KernelUses(pipeline->kernels_);
   pipeline->config_ =
       MakePipelineConfig(checkpoint.spec(), options.compute, options.sequences,
                          FirstLayers(checkpoint.spec(), options.compute));
@@ -146,6 +148,7 @@ std::vector<coordinator::StageSnapshot> LocalPipeline::Snapshots() const {
     stage.rows = counters.rows;
     stage.kv_blocks_used = counters.kv_blocks_used;
     stage.kv_blocks_total = counters.kv_blocks_total;
+    stage.kernels = kernel_uses_;
   }
   return snapshots;
 }

@@ -11,6 +11,7 @@
 #include "coordinator/engine/pipeline_engine.h"
 #include "kernels/kernel_table.h"
 #include "model/checkpoint/checkpoint.h"
+#include "proto/kernel_use.h"
 #include "stage-worker/runtime/stage_runner.h"
 
 namespace millrace::cli {
@@ -50,6 +51,7 @@ class LocalPipeline {
 
   PipelineConfig config_;
   kernels::KernelTable kernels_;
+  std::vector<control::KernelUse> kernel_uses_;  // of the table
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<worker::StageRunner>> runners_;
   std::unique_ptr<coordinator::PipelineEngine> engine_;

@@ -15,7 +15,6 @@
 #include "cli/bench/available_memory.h"
 #include "cli/bench/bench_report.h"
 #include "cli/bench/format_product.h"
-#include "cli/bench/kernel_choices.h"
 #include "cli/bench/machine_meter.h"
 #include "cli/bench/node_entry.h"
 #include "cli/bench/statistics.h"
@@ -23,6 +22,7 @@
 #include "cli/compute_options.h"
 #include "cli/host_name.h"
 #include "cli/interrupt.h"
+#include "cli/kernel_choices.h"
 #include "cli/version.h"
 
 namespace millrace::cli {

@@ -14,6 +14,7 @@
 #include "cli/compute_options.h"
 #include "cli/host_name.h"
 #include "cli/interrupt.h"
+#include "cli/kernel_choices.h"
 #include "cli/version.h"
 #include "kernels/kernel_table.h"
 #include "stage-worker/server/stage_factory.h"
@@ -134,6 +135,7 @@ absl::Status StageWorkerCommand::Run(Console& console) {
   options.name = name_.empty() ? HostName("worker") : name_;
   options.version = Version();
   options.isa = kernels::IsaName(compute.isa);
+  options.kernels = KernelUses(kernels);
   options.memory_bytes = stage.memory_bytes;
   options.insecure = insecure_;
   options.factory = factory.get();

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/kernel_use.h"
 #include "transport/endpoint.h"
 #include "transport/frame.h"
 #include "transport/tcp/tcp_handshake.h"
@@ -30,6 +32,7 @@ struct Register {
   int64_t pid = 0;
   int64_t resident_bytes = 0;
   std::string load_key;  // empty: holds no stage
+  std::vector<KernelUse> kernels = {};
 };
 
 struct StageCounters {

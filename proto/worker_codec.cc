@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "proto/control_codec.h"
@@ -24,6 +26,12 @@ void Put(const Register& from, v1::WorkerMessage& message) {
   to.set_pid(from.pid);
   to.set_resident_bytes(static_cast<uint64_t>(from.resident_bytes));
   to.set_load_key(from.load_key);
+  for (const KernelUse& use : from.kernels) {
+    v1::KernelUse& kernel = *to.add_kernels();
+    kernel.set_kernel(use.kernel);
+    kernel.set_compute(use.compute);
+    kernel.set_version(use.version);
+  }
 }
 
 void Put(const Heartbeat& from, v1::WorkerMessage& message) {
@@ -78,6 +86,26 @@ void Put(const StageEnded& from, v1::WorkerMessage& message) {
   *to.mutable_error() = EncodeError(from.error);
 }
 
+// They become labels of metrics: bounded in number, none twice.
+void TakeKernels(const v1::Register& from, FieldCheck& check,
+                 std::vector<KernelUse>& to) {
+  check.Require("kernels",
+                from.kernels_size() <= static_cast<int>(kKernelUsesMax));
+  if (!check.status().ok()) {
+    return;
+  }
+  for (const v1::KernelUse& kernel : from.kernels()) {
+    KernelUse use;
+    use.kernel = check.Name("kernels.kernel", kernel.kernel());
+    if (!kernel.compute().empty()) {
+      use.compute = check.Name("kernels.compute", kernel.compute());
+    }
+    use.version = check.Name("kernels.version", kernel.version());
+    check.Require("kernels", std::find(to.begin(), to.end(), use) == to.end());
+    to.push_back(std::move(use));
+  }
+}
+
 absl::StatusOr<WorkerMessage> Take(const v1::Register& from) {
   FieldCheck check("Register");
   Register to;
@@ -93,6 +121,7 @@ absl::StatusOr<WorkerMessage> Take(const v1::Register& from) {
   to.pid = check.Range("pid", from.pid(), 0, kAny);
   to.resident_bytes = check.Size("resident_bytes", from.resident_bytes());
   to.load_key = check.Text("load_key", from.load_key(), kLoadKeyMax);
+  TakeKernels(from, check, to.kernels);
   if (!check.status().ok()) {
     return check.status();
   }

@@ -17,12 +17,12 @@
 #include "cli/bench/bench_options.h"
 #include "cli/bench/bench_report.h"
 #include "cli/bench/format_product.h"
-#include "cli/bench/kernel_choices.h"
 #include "cli/bench/machine_meter.h"
 #include "cli/bench/statistics.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
 #include "cli/interrupt.h"
+#include "cli/kernel_choices.h"
 #include "cli/version.h"
 
 namespace millrace::cli {

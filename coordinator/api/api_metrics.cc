@@ -64,6 +64,29 @@ class FamilyList {
     }
   }
 
+  // One series a stage and kernel version, always 1.
+  void AddKernels(const EngineSnapshot& snapshot) {
+    MetricFamily family{"millrace_stage_kernel_info",
+                        "Version of each kernel that the stage runs; always 1",
+                        MetricType::Gauge,
+                        {}};
+    for (size_t i = 0; i < snapshot.stages.size(); ++i) {
+      const StageSnapshot& stage = snapshot.stages[i];
+      for (const control::KernelUse& use : stage.kernels) {
+        ClientMetric metric = Plain(MetricType::Gauge, 1);
+        metric.label = {{"stage", std::to_string(i)},
+                        {"name", stage.name},
+                        {"kernel", use.kernel},
+                        {"compute", use.compute},
+                        {"version", use.version}};
+        family.metric.push_back(std::move(metric));
+      }
+    }
+    if (!family.metric.empty()) {
+      families_.push_back(std::move(family));
+    }
+  }
+
   std::vector<MetricFamily> Take() { return std::move(families_); }
 
  private:
@@ -148,6 +171,7 @@ void AddStages(const EngineSnapshot& snapshot, FamilyList& list) {
   list.AddPerStage(gauge, "millrace_stage_resident_bytes",
                    "Resident memory of the stage's process", snapshot,
                    [](Stage stage) { return stage.resident_bytes; });
+  list.AddKernels(snapshot);
 }
 
 }  // namespace

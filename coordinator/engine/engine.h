@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "proto/kernel_use.h"
 #include "transport/frame.h"
 
 namespace millrace::coordinator {
@@ -83,6 +84,7 @@ struct StageSnapshot {
   int64_t kv_blocks_used = 0;
   int64_t kv_blocks_total = 0;
   int64_t resident_bytes = 0;
+  std::vector<control::KernelUse> kernels;  // that it runs
 };
 
 // What /metrics, /ready and the end-of-demo summary show. Cheap; any thread.

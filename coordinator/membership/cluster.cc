@@ -107,9 +107,7 @@ class LiveCluster final : public Cluster {
 
   void Push(Event event) {
     // Refused only once the cluster is stopping.
-    if (!events_.Push(std::move(event))) {
-      return;
-    }
+    static_cast<void>(events_.Push(std::move(event)));
   }
 
   void LoopOnLoop() noexcept;
@@ -443,6 +441,7 @@ void LiveCluster::PublishOnLoop() {
     stage.kv_blocks_used = counters.kv_blocks_used;
     stage.kv_blocks_total = counters.kv_blocks_total;
     stage.resident_bytes = member->heartbeat.resident_bytes;
+    stage.kernels = member->info.kernels;
   }
   std::string waits_for = core_.WaitsFor();
   MutexLock lock(mutex_);

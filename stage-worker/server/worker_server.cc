@@ -162,6 +162,7 @@ control::Register LiveWorkerServer::MakeRegister() const {
   message.memory_bytes = options_.memory_bytes;
   message.data_address = listener_->endpoint();
   message.isa = options_.isa;
+  message.kernels = options_.kernels;
   message.pid = getpid();
   message.resident_bytes = ResidentBytes();
   message.load_key = host_.load_key();

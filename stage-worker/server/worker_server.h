@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/kernel_use.h"
 #include "stage-worker/server/stage_factory.h"
 #include "transport/endpoint.h"
 
@@ -38,6 +40,7 @@ class WorkerServer {
     std::string name;            // 1 to 64 of [A-Za-z0-9._-]
     std::string version;
     std::string isa;
+    std::vector<control::KernelUse> kernels = {};  // for people and metrics
     int64_t memory_bytes = 0;  // hard budget of the process; 0: not limited
     bool insecure = false;     // lets any of the addresses be off loopback
     StageFactory* factory = nullptr;  // outlives the server

@@ -2,6 +2,7 @@
 """Real processes on loopback: start, serve, lose a worker, come back, stop."""
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -34,6 +35,22 @@ class ClusterTest(unittest.TestCase):
         self.assertTrue(all(map(cluster.alive, pids)))
         self.assertEqual(up.stop(), 0)
         self.assertFalse(any(map(cluster.alive, pids)))
+
+    def test_metrics_name_the_kernels(self):
+        """Workers tell which kernel versions they run; /metrics shows them for
+        every stage, of `serve` too."""
+        line = re.compile(r'millrace_stage_kernel_info\{stage="(\d)",name="'
+                          r'stage-\1",kernel="matmul",compute="fast",'
+                          r'version="scalar"\} 1')
+        up = Cluster(self, self.model, 3, "--kernels", "scalar")
+        self.assertEqual(line.findall(up.client.get("/metrics")[1]),
+                         ["0", "1", "2"])
+        self.assertEqual(up.stop(), 0)
+        serve = cluster.Process(self, "serve", self.model, "--port", "0",
+                                "--json", "--kernels", "scalar")
+        client = cluster.Client(serve.event("ready")["url"])
+        self.assertEqual(line.findall(client.get("/metrics")[1]), ["0"])
+        self.assertEqual(serve.stop(), 0)
 
     def test_second_stop_cuts_answers(self):
         """A long answer holds the first SIGINT up, the second ends it with an

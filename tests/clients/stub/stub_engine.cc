@@ -32,6 +32,7 @@ StubEngine::StubEngine(const Options& options) : options_(options) {
       stage.first_layer = i * 4;
       stage.last_layer = i * 4 + 3;
       stage.kv_blocks_total = 256;
+      stage.kernels = {{"matmul", "fast", "avx2"}, {"rope", "", "scalar"}};
       snapshot_.stages.push_back(stage);
     }
   }

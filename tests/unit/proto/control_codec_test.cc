@@ -24,7 +24,8 @@ Register GoodRegister() {
           .isa = "avx2",
           .pid = 77,
           .resident_bytes = 12345,
-          .load_key = "abc/0-3e/00/c64"};
+          .load_key = "abc/0-3e/00/c64",
+          .kernels = {{"matmul", "fast", "avx2"}, {"rope", "", "scalar"}}};
 }
 
 Load GoodLoad() {
@@ -152,6 +153,21 @@ TEST(ControlCodec, RefusesWorkerFieldsOutOfRange) {
       {"pid", [](v1::Register& r) { r.set_pid(-1); }},
       {"load_key",
        [](v1::Register& r) { r.set_load_key(std::string(300, 'k')); }},
+      {"kernels.kernel",
+       [](v1::Register& r) { r.mutable_kernels(0)->set_kernel("a\"}"); }},
+      {"kernels.compute",
+       [](v1::Register& r) { r.mutable_kernels(0)->set_compute("\n"); }},
+      {"kernels.version",
+       [](v1::Register& r) { r.mutable_kernels(0)->set_version(""); }},
+      {"kernels", [](v1::Register& r) { *r.add_kernels() = r.kernels(0); }},
+      {"kernels",
+       [](v1::Register& r) {
+         for (int i = 0; i < 300; ++i) {
+           v1::KernelUse& use = *r.add_kernels();
+           use.set_kernel(std::to_string(i));
+           use.set_version("v");
+         }
+       }},
   };
   for (const auto& [field, change] : cases) {
     v1::WorkerMessage message = Encode(WorkerMessage(GoodRegister()));

@@ -280,6 +280,11 @@ TEST_F(ApiServerTest, MetricsAreThoseOfTheTable) {
       text, "millrace_coordinator_generated_tokens_total 3\n"));
   EXPECT_TRUE(absl::StrContains(
       text, "millrace_coordinator_requests_total{outcome=\"completed\"} 1\n"));
+  EXPECT_TRUE(absl::StrContains(
+      text,
+      "millrace_stage_kernel_info{stage=\"1\",name=\"stage-1\",kernel="
+      "\"matmul\",compute=\"fast\",version=\"avx2\"} 1\n"))
+      << text;
 }
 
 TEST(CheckListenAddress, WantsAKeyOffLoopback) {

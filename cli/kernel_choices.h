@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/kernel_table.h"
+#include "proto/kernel_use.h"
 
 namespace millrace::cli {
 
@@ -11,6 +12,10 @@ namespace millrace::cli {
 const char* ProductVersion(const kernels::KernelTable& table,
                            kernels::WeightFormat format,
                            kernels::ComputeMode compute);
+
+// What a table runs, for metrics: each kernel and mode with the versions that
+// some format of it has.
+std::vector<control::KernelUse> KernelUses(const kernels::KernelTable& table);
 
 // Kernel versions compiled into this program that the host cannot run.
 std::vector<std::string> LackingVersions();

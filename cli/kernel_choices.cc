@@ -1,4 +1,7 @@
-#include "cli/bench/kernel_choices.h"
+#include "cli/kernel_choices.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "cli/bench/bench_options.h"
@@ -17,6 +20,17 @@ const char* ProductVersion(const kernels::KernelTable& table,
     }
   }
   return "";
+}
+
+std::vector<control::KernelUse> KernelUses(const kernels::KernelTable& table) {
+  std::vector<control::KernelUse> uses;
+  for (const kernels::KernelChoice& choice : kernels::DescribeKernels(table)) {
+    control::KernelUse use = {choice.kernel, choice.compute, choice.version};
+    if (std::find(uses.begin(), uses.end(), use) == uses.end()) {
+      uses.push_back(std::move(use));
+    }
+  }
+  return uses;
 }
 
 std::vector<std::string> LackingVersions() {
