@@ -170,9 +170,13 @@ struct Reader512 {
   }
 };
 
+// How far ahead of the group at hand a tile that comes from memory is asked for
+// where AsksAhead(): 2 KiB gained half as much, 8 KiB the same.
+constexpr int64_t kAheadBytes = 4096;
+
 // Calls group(codes, record scales, index of the group) for the groups [begin,
 // end) of a tile, ascending; begin is the first of a record.
-template <WeightFormat kFormat, typename Group>
+template <WeightFormat kFormat, bool kAhead, typename Group>
 __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
                                                      int64_t cols,
                                                      int64_t begin, int64_t end,
@@ -198,8 +202,14 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
     const int64_t num =
         left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
     for (int64_t j = 0; j < num; ++j) {
+      const std::byte* from = record + kLayout.scale_bytes + j * kCodeBytes;
+      if constexpr (kAhead) {
+        PrefetchLines(
+            from + kAheadBytes,
+            from + kAheadBytes + kRecordBytes / kLayout.groups_per_record);
+      }
       Codes512 codes;
-      LoadCodes<kFormat>(record + kLayout.scale_bytes + j * kCodeBytes, codes);
+      LoadCodes<kFormat>(from, codes);
       group(codes, Reader::ReadScales(record, head, j), g + j);
     }
     g += num;
@@ -208,11 +218,11 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
 }
 
 // The same for all groups of a tile.
-template <WeightFormat kFormat, typename Group>
+template <WeightFormat kFormat, bool kAhead, typename Group>
 __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
                                                         int64_t cols,
                                                         Group group) {
-  ForGroups<kFormat>(tile, cols, 0, cols / kGroup, group);
+  ForGroups<kFormat, kAhead>(tile, cols, 0, cols / kGroup, group);
 }
 
 }  // namespace

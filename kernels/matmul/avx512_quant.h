@@ -8,6 +8,7 @@
 
 #include "kernels/matmul/activation_record.h"
 #include "kernels/matmul/avx512_format.h"
+#include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/panel_choice.h"
 #include "kernels/matmul/tile_walk.h"
 
@@ -157,13 +158,13 @@ __attribute__((always_inline)) inline void KeepSums(const __m512* acc,
   }
 }
 
-template <WeightFormat kFormat, int kTokens>
+template <WeightFormat kFormat, int kTokens, bool kAhead>
 void FastPanel(const PanelArgs& args) {
   __m512 acc[kTokens];
   ClearSums<kTokens>(acc);
   const std::byte* records = args.panel;
   const int64_t step = args.tokens * kRecordStep;
-  ForEachGroup<kFormat>(
+  ForEachGroup<kFormat, kAhead>(
       args.tile, args.cols,
       [&](const Codes512& codes, const Scales512& scales, int64_t)
           __attribute__((always_inline)) {
@@ -210,7 +211,7 @@ void ExactPanel(const PanelArgs& args) {
   ClearSums<kTokens>(acc);
   const float* x =
       static_cast<const float*>(static_cast<const void*>(args.panel));
-  ForEachGroup<kFormat>(
+  ForEachGroup<kFormat, false>(
       args.tile, args.cols,
       [&](const Codes512& codes, const Scales512& scales, int64_t g)
           __attribute__((always_inline)) {
@@ -227,11 +228,17 @@ struct FastKernel {
   template <int kTokens>
   struct Panel {
     static void Run(const PanelArgs& args) {
-      FastPanel<kWeights, kTokens>(args);
+      FastPanel<kWeights, kTokens, false>(args);
     }
   };
   static int SideTiles(int64_t) { return 1; }
   static PanelFn Choose(int64_t tokens, int) {
+    static constexpr PanelFn kAhead[] = {
+        FastPanel<kWeights, 1, true>, FastPanel<kWeights, 2, true>,
+        FastPanel<kWeights, 3, true>, FastPanel<kWeights, 4, true>};
+    if (tokens <= 4 && AsksAhead()) {
+      return kAhead[tokens - 1];
+    }
     return ChoosePanel<Panel>(tokens);
   }
 };

@@ -53,6 +53,11 @@ void AddAvx512MatMul(KernelTable& table) {
       PackInt8Avx512;
 }
 
+bool AsksAhead() {
+  static const bool asks = __builtin_cpu_is("intel") != 0;
+  return asks;
+}
+
 bool HostHasPairedDot() {
   return __builtin_cpu_supports("avx512bf16") != 0 &&
          PairedDotIsTwoFusedSteps();
