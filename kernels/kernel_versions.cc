@@ -1,5 +1,7 @@
 #include "kernels/kernel_versions.h"
 
+#include <iterator>
+
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -64,10 +66,12 @@ constexpr KernelVersion kKernelVersions[] = {
 #endif
 };
 
-constexpr const char* kComputeNames[kNumComputeModes] = {"fast", "exact"};
-constexpr const char* kActivationNames[kNumActivationForms] = {"f32", "bf16",
-                                                               "int8"};
-constexpr const char* kKvNames[kNumKvTypes] = {"f32", "f16", "bf16"};
+constexpr const char* kComputeNames[] = {"fast", "exact"};
+constexpr const char* kActivationNames[] = {"f32", "bf16", "int8"};
+constexpr const char* kKvNames[] = {"f32", "f16", "bf16", "int8"};
+static_assert(std::size(kComputeNames) == kNumComputeModes);
+static_assert(std::size(kActivationNames) == kNumActivationForms);
+static_assert(std::size(kKvNames) == kNumKvTypes);
 
 // Calls visit(choice, same) for every slot, in order: its names, and whether
 // both tables hold the same function there.

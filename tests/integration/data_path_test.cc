@@ -27,24 +27,32 @@ namespace {
 
 constexpr int64_t kRequests = 3;
 constexpr int64_t kPromptTokens = 9;
-constexpr int64_t kTokens = 240;  // four blocks of keys and values
+constexpr int64_t kTokens = 480;  // eight blocks of keys and values
 // Of all requests together: warm after the first, measured to the second,
 // where each of them still runs.
 constexpr int64_t kWarm = 60;
-constexpr int64_t kMeasured = 600;
+constexpr int64_t kMeasured = 1200;
 
 // What the child found, in memory that both see.
 struct Report {
   std::atomic<int64_t> tokens{0};
   std::atomic<int64_t> ended{0};
-  std::atomic<int64_t> allocations{-1};
   SystemCalls system_calls;
+  // Counted up to the token that ends the measurement, by the thread that
+  // brings it: this one may be late to see it, when requests have ended.
+  std::atomic<int64_t> allocations{-1};
+  std::atomic<int64_t> calls{-1};
 };
 
 class TokenCounter final : public coordinator::RequestObserver {
  public:
   explicit TokenCounter(Report& report) : report_(report) {}
-  void OnToken(const coordinator::TokenEvent&) override { ++report_.tokens; }
+  void OnToken(const coordinator::TokenEvent&) override {
+    if (++report_.tokens == kMeasured) {
+      report_.allocations = NumAllocations();
+      report_.calls = report_.system_calls.num;
+    }
+  }
   void OnFinish(coordinator::FinishReason) override { ++report_.ended; }
   void OnError(const absl::Status&) override { ++report_.ended; }
 
@@ -74,6 +82,7 @@ enum ChildEnd : int {
   kNoPipeline,
   kNotSubmitted,
   kNoFilter,
+  kLate,
   kEnded
 };
 
@@ -118,9 +127,15 @@ bool AwaitTokens(const Report& report, int64_t tokens) {
     _exit(kNoFilter);
   }
   const int64_t before = NumAllocations();
-  const bool decoded = AwaitTokens(report, kMeasured);
-  report.allocations = NumAllocations() - before;
-  _exit(decoded ? kDone : kEnded);
+  // Too late for a measurement where most of it is over.
+  if (report.tokens > kMeasured / 2) {
+    _exit(kLate);
+  }
+  while (report.calls < 0 && report.ended < kRequests) {
+    std::this_thread::yield();
+  }
+  report.allocations -= before;
+  _exit(report.calls < 0 ? kEnded : kDone);
 }
 
 class DataPathTest
@@ -164,12 +179,10 @@ TEST_P(DataPathTest, DecodesWithoutAllocationOrSystemCall) {
   if (WEXITSTATUS(status) == kNoFilter) {
     GTEST_SKIP() << "this kernel lets no filter of system calls be set";
   }
-  EXPECT_EQ(report_->system_calls.num, 0)
-      << "the first was number " << report_->system_calls.first;
   ASSERT_EQ(WEXITSTATUS(status), kDone);
+  EXPECT_EQ(report_->calls, 0)
+      << "the first was number " << report_->system_calls.first;
   EXPECT_EQ(report_->allocations, 0);
-  EXPECT_EQ(report_->ended, 0);
-  EXPECT_GE(report_->tokens, kMeasured);
 }
 
 INSTANTIATE_TEST_SUITE_P(
