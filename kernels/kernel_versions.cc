@@ -32,6 +32,9 @@ constexpr KernelVersion kKernelVersions[] = {
        AddAvx2Ops(table);
      },
      AddAvx2Ceilings},
+    {"avxvnni", Isa::kAvx2,
+     [] { return HostSupports(Isa::kAvx2) && HostHasByteDot256(); },
+     AddAvxVnniMatMul, AddAvxVnniCeilings},
     {"avx512", Isa::kAvx512,
      [] {
        return HostSupports(Isa::kAvx2) &&

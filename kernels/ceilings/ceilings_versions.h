@@ -8,6 +8,7 @@ struct CeilingLoops;
 // the kernels of the same instructions.
 void AddScalarCeilings(CeilingLoops& loops);
 void AddAvx2Ceilings(CeilingLoops& loops);
+void AddAvxVnniCeilings(CeilingLoops& loops);
 void AddAvx512Ceilings(CeilingLoops& loops);
 void AddAvx512Bf16Ceilings(CeilingLoops& loops);
 void AddAmxCeilings(CeilingLoops& loops);

@@ -69,11 +69,11 @@ __attribute__((always_inline)) inline __m256i LoadCodes(const std::byte* from,
   return low;
 }
 
-// The same as bytes for products: value = byte - PairCodes::kZero.
-template <WeightFormat kFormat>
+// The same as bytes for products (register_codes.h): value = byte -
+// Codes::kZero.
+template <typename Codes>
 __attribute__((always_inline)) inline __m256i LoadQuad(const std::byte* from,
                                                        int i) {
-  using Codes = PairCodes<kFormat>;
   const __m256i codes = LoadCodes<Codes::kLayout.code_bits>(from, i);
   if constexpr (Codes::kFlipsSign) {
     return _mm256_xor_si256(codes, _mm256_set1_epi8(-128));

@@ -63,8 +63,9 @@ void ExactFew(const PanelArgs& args) {
             Reader::ReadScales(place, six, in_record, 1)};
 #pragma GCC unroll 8
         for (int i = 0; i < kNumQuads; ++i) {
-          const __m256i quad[2] = {LoadQuad<kFormat>(codes, i),
-                                   LoadQuad<kFormat>(codes + 4 * kHalfRows, i)};
+          const __m256i quad[2] = {
+              LoadQuad<PairCodes<kFormat>>(codes, i),
+              LoadQuad<PairCodes<kFormat>>(codes + 4 * kHalfRows, i)};
 #pragma GCC unroll 4
           for (int k = 0; k < 4; ++k) {
 #pragma GCC unroll 2
@@ -93,7 +94,7 @@ template <WeightFormat kFormat>
 void ExpandHalf(const std::byte* codes, const Scales256& scales, float* w) {
 #pragma GCC unroll 8
   for (int i = 0; i < kNumQuads; ++i) {
-    const __m256i quad = LoadQuad<kFormat>(codes, i);
+    const __m256i quad = LoadQuad<PairCodes<kFormat>>(codes, i);
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       _mm256_store_ps(w + (4 * i + k) * kTileRows,

@@ -11,6 +11,11 @@ void AddAvx2MatMul(KernelTable& table);
 void AddAvx512MatMul(KernelTable& table);
 void AddNeonMatMul(KernelTable& table);
 
+// Fast products of quantised weights by the byte dot instruction on 256 bits
+// (AVX-VNNI), for processors that lack AVX-512; everything else stays AVX2's.
+bool HostHasByteDot256();
+void AddAvxVnniMatMul(KernelTable& table);
+
 // The paired dot instruction of AVX512_BF16: whether the host has it and it
 // gives the bits of two fused steps, and the products that use it.
 bool HostHasPairedDot();

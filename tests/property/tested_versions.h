@@ -23,9 +23,10 @@ inline void PrintTo(const TestedVersion& version, std::ostream* out) {
   *out << version.name;
 }
 
-// Every version of KernelVersions() but the scalar one. A test program links
-// one of two definitions: native_versions.cc runs what the processor has,
-// emulated_versions.cc the AVX-512 sources where it has not.
+// Versions of KernelVersions(), never the scalar one. A test program links one
+// of three definitions: native_versions.cc runs all that the processor has,
+// emulated_versions.cc the AVX-512 sources where it has not, and
+// avxvnni_twin_versions.cc those of AVX-VNNI in the encoding of AVX-512.
 std::vector<TestedVersion> TestedVersions();
 
 }  // namespace millrace::kernels

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -78,6 +79,40 @@ TEST(KernelVersionsTest, EveryIsaHasAVersionOfItsName) {
         << version.name << " comes before " << IsaName(version.isa);
   }
 }
+
+#if defined(__x86_64__)
+
+// The byte dot of 256 bits takes the fast products of quantised weights from
+// AVX2 and nothing else, and leaves them to AVX-512.
+TEST(KernelVersionsTest, ByteDotOf256BitsRunsFastQuantisedProducts) {
+  const auto versions = KernelVersions();
+  const auto byte_dot =
+      std::find_if(versions.begin(), versions.end(), [](const auto& version) {
+        return std::string(version.name) == "avxvnni";
+      });
+  ASSERT_NE(byte_dot, versions.end());
+  EXPECT_EQ(byte_dot->isa, Isa::kAvx2);
+  EXPECT_TRUE(
+      std::any_of(byte_dot, versions.end(), [](const KernelVersion& version) {
+        return version.isa == Isa::kAvx512;
+      }));
+  if (!byte_dot->host_supports()) {
+    GTEST_SKIP() << "this processor has no avxvnni";
+  }
+  for (const KernelChoice& choice :
+       DescribeKernels(BuildKernelTable(Isa::kAvx2))) {
+    const std::string format = choice.format;
+    const bool quantised = format != "f32" && format != "f16" &&
+                           format != "bf16" && format != "fp8";
+    const bool expected = std::string(choice.kernel) == "matmul" &&
+                          std::string(choice.compute) == "fast" && quantised;
+    EXPECT_EQ(std::string(choice.version) == "avxvnni", expected)
+        << choice.kernel << " " << format << " " << choice.compute << ": "
+        << choice.version;
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace millrace::kernels
