@@ -12,20 +12,24 @@
 namespace millrace::kernels {
 namespace {
 
-// Some columns of a tile, decoded, against a panel.
+// Some columns of tiles, decoded, against a panel.
 struct ExpandedArgs {
-  const std::byte* weights;
+  const std::byte* weights;  // of each tile, Decoder::kBytes apart
+  int64_t num_tiles;         // at most Decoder::kTiles
   int64_t columns;
   const std::byte* activations;  // of the panel, for the first of the columns
   int64_t tokens;
-  float* sums;  // [tokens][16 rows], in and out, 64-byte aligned
+  // [tile][kPanelTokens][16 rows], in and out, 64-byte aligned.
+  float* sums;
 };
 
 // Blocks of panels that stay in the second-level cache, tiles, decoded columns,
 // panels. Decoder says
 //   kFormat, kForm   of the product
+//   kTiles           taken side by side
 //   kColumns         decoded at a time
-//   kBytes           which they take; a share of the first-level cache
+//   kBytes           which those of a tile take; kTiles of them are a share of
+//                    the first-level cache
 //   Expand(tile, cols, begin, end, out)   writes the columns [begin, end)
 //   Offset(column, tokens)                of a column's activations in a panel
 //   Add(args)                             an ExpandedArgs
@@ -44,8 +48,10 @@ class ExpandedWalk {
       for (int64_t p = 0; p <= num_panels_; ++p) {
         begins_[p] = PanelBegin(args_.num_tokens, first + p);
       }
-      for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
-        RunTile(tile);
+      for (int64_t tile = tile_begin; tile < tile_end;
+           tile += Decoder::kTiles) {
+        const int64_t left = tile_end - tile;
+        RunTiles(tile, left < Decoder::kTiles ? left : Decoder::kTiles);
       }
     }
     decoder_.Finish();
@@ -54,17 +60,22 @@ class ExpandedWalk {
  private:
   static constexpr int64_t kMaxPanels = 32;
 
-  void RunTile(int64_t tile) {
+  static constexpr int64_t kSumsOfTile = kPanelTokens * kTileRows;
+
+  void RunTiles(int64_t tile, int64_t num_tiles) {
     ClearSums();
-    const std::byte* from = args_.tiles + tile * tile_bytes_;
     for (int64_t begin = 0; begin < args_.cols; begin += Decoder::kColumns) {
       const int64_t left = args_.cols - begin;
       const int64_t columns =
           left < Decoder::kColumns ? left : Decoder::kColumns;
-      Decoder::Expand(from, args_.cols, begin, begin + columns, expanded_);
+      for (int64_t i = 0; i < num_tiles; ++i) {
+        Decoder::Expand(args_.tiles + (tile + i) * tile_bytes_, args_.cols,
+                        begin, begin + columns, expanded_[i]);
+      }
       for (int64_t p = 0; p < num_panels_; ++p) {
         const int64_t tokens = begins_[p + 1] - begins_[p];
-        decoder_.Add({.weights = expanded_,
+        decoder_.Add({.weights = expanded_[0],
+                      .num_tiles = num_tiles,
                       .columns = columns,
                       .activations = args_.packed + begins_[p] * token_bytes_ +
                                      Decoder::Offset(begin, tokens),
@@ -73,25 +84,27 @@ class ExpandedWalk {
       }
     }
     for (int64_t p = 0; p < num_panels_; ++p) {
-      StoreSums(tile, p);
+      for (int64_t i = 0; i < num_tiles; ++i) {
+        StoreSums(tile + i, p, sums_[p] + i * kSumsOfTile);
+      }
     }
   }
 
   void ClearSums() {
     float* sums = sums_[0];
-    for (int64_t i = 0; i < num_panels_ * kPanelTokens; ++i) {
-      _mm512_store_ps(sums + i * kTileRows, _mm512_setzero_ps());
+    const int64_t num = num_panels_ * Decoder::kTiles * kSumsOfTile;
+    for (int64_t i = 0; i < num; i += kTileRows) {
+      _mm512_store_ps(sums + i, _mm512_setzero_ps());
     }
   }
 
-  void StoreSums(int64_t tile, int64_t panel) {
+  void StoreSums(int64_t tile, int64_t panel, const float* sums) {
     const int64_t left = args_.rows - tile * kTileRows;
     const __mmask16 rows =
         static_cast<__mmask16>(left < kTileRows ? (1 << left) - 1 : 0xffff);
     const float* bias =
         args_.bias == nullptr ? nullptr : args_.bias + tile * kTileRows;
     float* y = args_.y + tile * kTileRows;
-    const float* sums = sums_[panel];
     for (int64_t t = begins_[panel]; t < begins_[panel + 1]; ++t) {
       __m512 sum = _mm512_load_ps(sums);
       if (bias != nullptr) {
@@ -108,8 +121,8 @@ class ExpandedWalk {
   Decoder decoder_;
   int64_t num_panels_ = 0;          // of the block
   int64_t begins_[kMaxPanels + 1];  // their first tokens
-  alignas(64) std::byte expanded_[Decoder::kBytes];
-  alignas(64) float sums_[kMaxPanels][kPanelTokens * kTileRows];
+  alignas(64) std::byte expanded_[Decoder::kTiles][Decoder::kBytes];
+  alignas(64) float sums_[kMaxPanels][Decoder::kTiles * kSumsOfTile];
 };
 
 }  // namespace

@@ -175,7 +175,7 @@ struct Reader512 {
 constexpr int64_t kAheadBytes = 4096;
 
 // Calls group(codes, record scales, index of the group) for the groups [begin,
-// end) of a tile, ascending; begin is the first of a record.
+// end) of a tile, ascending.
 template <WeightFormat kFormat, bool kAhead, typename Group>
 __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
                                                      int64_t cols,
@@ -195,13 +195,14 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
       first + begin / kLayout.groups_per_record * kRecordBytes;
   Head512 head;
   int64_t g = begin;
+  int64_t in_record = begin % kLayout.groups_per_record;
   while (g < end) {
     Reader::ReadHead(tile + g / kLayout.groups_per_record * kLayout.front_bytes,
                      record, head);
     const int64_t left = end - g;
-    const int64_t num =
-        left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
-    for (int64_t j = 0; j < num; ++j) {
+    const int64_t there = kLayout.groups_per_record - in_record;
+    const int64_t num = left < there ? left : there;
+    for (int64_t j = in_record; j < in_record + num; ++j) {
       const std::byte* from = record + kLayout.scale_bytes + j * kCodeBytes;
       if constexpr (kAhead) {
         PrefetchLines(
@@ -210,9 +211,10 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
       }
       Codes512 codes;
       LoadCodes<kFormat>(from, codes);
-      group(codes, Reader::ReadScales(record, head, j), g + j);
+      group(codes, Reader::ReadScales(record, head, j), g + j - in_record);
     }
     g += num;
+    in_record = 0;
     record += kRecordBytes;
   }
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/matmul/activation_record.h"
+#include "kernels/matmul/avx512_exact.h"
 #include "kernels/matmul/avx512_format.h"
 #include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/panel_choice.h"
@@ -174,53 +175,6 @@ void FastPanel(const PanelArgs& args) {
   KeepSums<kTokens>(acc, args.sums);
 }
 
-// Four columns of a quad as f32, times f32 activations.
-template <WeightFormat kFormat, int kTokens>
-__attribute__((always_inline)) inline void AddColumns(const Codes512& codes,
-                                                      const Scales512& scales,
-                                                      const float* x,
-                                                      int64_t tokens,
-                                                      __m512* acc) {
-  constexpr TileLayout kLayout = LayoutOf(kFormat);
-  const __m512i byte = _mm512_set1_epi32(255);
-  const __m512i zero = _mm512_set1_epi32(DotCodes<kFormat>::kZero);
-#pragma GCC unroll 8
-  for (int k = 0; k < kGroup; ++k) {
-    const bool second = HasHalves(kLayout) && k >= kGroup / 2;
-    const __m512 scale = second ? scales.w1 : scales.w0;
-    const __m512i code = _mm512_and_si512(
-        _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte);
-    const __m512 value = _mm512_cvtepi32_ps(_mm512_sub_epi32(code, zero));
-    __m512 w;
-    if constexpr (kLayout.minimum != Minimum::kNone) {
-      w = _mm512_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0);
-    } else {
-      w = _mm512_mul_ps(scale, value);
-    }
-#pragma GCC unroll 16
-    for (int t = 0; t < kTokens; ++t) {
-      acc[t] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[t]), acc[t]);
-    }
-    x += tokens;
-  }
-}
-
-template <WeightFormat kFormat, int kTokens>
-void ExactPanel(const PanelArgs& args) {
-  __m512 acc[kTokens];
-  ClearSums<kTokens>(acc);
-  const float* x =
-      static_cast<const float*>(static_cast<const void*>(args.panel));
-  ForEachGroup<kFormat, false>(
-      args.tile, args.cols,
-      [&](const Codes512& codes, const Scales512& scales, int64_t g)
-          __attribute__((always_inline)) {
-            AddColumns<kFormat, kTokens>(
-                codes, scales, x + g * kGroup * args.tokens, args.tokens, acc);
-          });
-  KeepSums<kTokens>(acc, args.sums);
-}
-
 template <WeightFormat kWeights>
 struct FastKernel {
   static constexpr WeightFormat kFormat = kWeights;
@@ -239,22 +193,6 @@ struct FastKernel {
     if (tokens <= 4 && AsksAhead()) {
       return kAhead[tokens - 1];
     }
-    return ChoosePanel<Panel>(tokens);
-  }
-};
-
-template <WeightFormat kWeights>
-struct ExactKernel {
-  static constexpr WeightFormat kFormat = kWeights;
-  static constexpr ActivationForm kForm = ActivationForm::kF32;
-  template <int kTokens>
-  struct Panel {
-    static void Run(const PanelArgs& args) {
-      ExactPanel<kWeights, kTokens>(args);
-    }
-  };
-  static int SideTiles(int64_t) { return 1; }
-  static PanelFn Choose(int64_t tokens, int) {
     return ChoosePanel<Panel>(tokens);
   }
 };

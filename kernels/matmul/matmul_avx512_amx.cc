@@ -26,7 +26,8 @@ class AmxDecoder {
  public:
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kInt8;
-  // A multiple of those of a record; with their scales 40 KiB at most.
+  static constexpr int64_t kTiles = 1;
+  // With their scales 40 KiB at most.
   static constexpr int64_t kColumns = 64 * kGroup;
   static constexpr int64_t kBytes =
       kColumns / kGroup * ExpandedGroupBytes(LayoutOf(kWeights).rule);

@@ -5,9 +5,9 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Int4Zero = {
     MatMulTiles<FastKernel<WeightFormat::kInt4Zero>>,
-    MatMulTiles<ExactKernel<WeightFormat::kInt4Zero>>};
+    MatMulExact<WeightFormat::kInt4Zero>};
 const MatMulPair kMatMulAvx512Int4ZeroF16 = {
     MatMulTiles<FastKernel<WeightFormat::kInt4ZeroF16>>,
-    MatMulTiles<ExactKernel<WeightFormat::kInt4ZeroF16>>};
+    MatMulExact<WeightFormat::kInt4ZeroF16>};
 
 }  // namespace millrace::kernels

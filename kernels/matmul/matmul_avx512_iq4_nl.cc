@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Iq4Nl = {
     MatMulTiles<FastKernel<WeightFormat::kIq4Nl>>,
-    MatMulTiles<ExactKernel<WeightFormat::kIq4Nl>>};
+    MatMulExact<WeightFormat::kIq4Nl>};
 
 }  // namespace millrace::kernels

@@ -5,9 +5,9 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Mlx4 = {
     MatMulTiles<FastKernel<WeightFormat::kMlx4>>,
-    MatMulTiles<ExactKernel<WeightFormat::kMlx4>>};
+    MatMulExact<WeightFormat::kMlx4>};
 const MatMulPair kMatMulAvx512Mlx4F16 = {
     MatMulTiles<FastKernel<WeightFormat::kMlx4F16>>,
-    MatMulTiles<ExactKernel<WeightFormat::kMlx4F16>>};
+    MatMulExact<WeightFormat::kMlx4F16>};
 
 }  // namespace millrace::kernels

@@ -5,9 +5,9 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Mlx8 = {
     MatMulTiles<FastKernel<WeightFormat::kMlx8>>,
-    MatMulTiles<ExactKernel<WeightFormat::kMlx8>>};
+    MatMulExact<WeightFormat::kMlx8>};
 const MatMulPair kMatMulAvx512Mlx8F16 = {
     MatMulTiles<FastKernel<WeightFormat::kMlx8F16>>,
-    MatMulTiles<ExactKernel<WeightFormat::kMlx8F16>>};
+    MatMulExact<WeightFormat::kMlx8F16>};
 
 }  // namespace millrace::kernels

@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Mxfp4 = {
     MatMulTiles<FastKernel<WeightFormat::kMxfp4>>,
-    MatMulTiles<ExactKernel<WeightFormat::kMxfp4>>};
+    MatMulExact<WeightFormat::kMxfp4>};
 
 }  // namespace millrace::kernels

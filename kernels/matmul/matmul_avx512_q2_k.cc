@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q2K = {
     MatMulTiles<FastKernel<WeightFormat::kQ2_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ2_K>>};
+    MatMulExact<WeightFormat::kQ2_K>};
 
 }  // namespace millrace::kernels

@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q3K = {
     MatMulTiles<FastKernel<WeightFormat::kQ3_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ3_K>>};
+    MatMulExact<WeightFormat::kQ3_K>};
 
 }  // namespace millrace::kernels

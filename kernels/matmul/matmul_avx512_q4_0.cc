@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q40 = {
     MatMulTiles<FastKernel<WeightFormat::kQ4_0>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ4_0>>};
+    MatMulExact<WeightFormat::kQ4_0>};
 
 }  // namespace millrace::kernels

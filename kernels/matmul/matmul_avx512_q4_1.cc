@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q41 = {
     MatMulTiles<FastKernel<WeightFormat::kQ4_1>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ4_1>>};
+    MatMulExact<WeightFormat::kQ4_1>};
 
 }  // namespace millrace::kernels

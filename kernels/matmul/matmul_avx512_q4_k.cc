@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q4K = {
     MatMulTiles<FastKernel<WeightFormat::kQ4_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ4_K>>};
+    MatMulExact<WeightFormat::kQ4_K>};
 
 }  // namespace millrace::kernels

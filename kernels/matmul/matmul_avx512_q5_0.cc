@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q50 = {
     MatMulTiles<FastKernel<WeightFormat::kQ5_0>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ5_0>>};
+    MatMulExact<WeightFormat::kQ5_0>};
 
 }  // namespace millrace::kernels

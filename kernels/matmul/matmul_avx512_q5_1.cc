@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q51 = {
     MatMulTiles<FastKernel<WeightFormat::kQ5_1>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ5_1>>};
+    MatMulExact<WeightFormat::kQ5_1>};
 
 }  // namespace millrace::kernels

@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q5K = {
     MatMulTiles<FastKernel<WeightFormat::kQ5_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ5_K>>};
+    MatMulExact<WeightFormat::kQ5_K>};
 
 }  // namespace millrace::kernels

@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q6K = {
     MatMulTiles<FastKernel<WeightFormat::kQ6_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ6_K>>};
+    MatMulExact<WeightFormat::kQ6_K>};
 
 }  // namespace millrace::kernels

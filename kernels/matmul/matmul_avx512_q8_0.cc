@@ -5,6 +5,6 @@ namespace millrace::kernels {
 
 const MatMulPair kMatMulAvx512Q80 = {
     MatMulTiles<FastKernel<WeightFormat::kQ8_0>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ8_0>>};
+    MatMulExact<WeightFormat::kQ8_0>};
 
 }  // namespace millrace::kernels
