@@ -122,9 +122,10 @@ absl::StatusOr<ModelCase> Measure(ModelBench& bench, const ModelBenchKind& kind,
                               bench.Run(load));
     ModelSample sample = kind.sample(load, times);
     if (sample.tokens == 0) {
-      return MakeError(absl::StatusCode::kInternal, "bench",
-                       "the sequences never decoded all at once",
-                       "give a larger --output-len");
+      return UsageError(
+          "--output-len",
+          "is too short: the first sequences ended before all decoded at once",
+          "give a larger --output-len, and --context where it is given");
     }
     sample.rates = rates;
     measured.samples.push_back(sample);

@@ -153,6 +153,15 @@ absl::StatusOr<Matrix> QuantisedTensors::TakeInt4(
                          "g_idx), which is not supported"),
         "use a checkpoint that was quantised without activation order");
   }
+  // Left out, they would move every weight of the module unnoticed.
+  if (!scheme.zero_points &&
+      tensors_.Has(absl::StrCat(module, ".weight_zero_point"))) {
+    return WithHint(
+        tensors_.ErrorAt(*codes,
+                         "has a weight_zero_point beside it, but config.json "
+                         "says that its weights are symmetric"),
+        "set \"symmetric\" to false where the checkpoint has zero points");
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       const StoredTensor* scales,
       HalfPart(wanted, absl::StrCat(module, ".weight_scale"),
