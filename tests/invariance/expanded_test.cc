@@ -119,19 +119,24 @@ void ExpectSameAnswers(const TinyModel& model, const std::string& path,
   }
 }
 
+// The model as a folder of packed weights against the same weights as F32.
+void ExpectSameExpanded(const TinyModel& model) {
+  const TempDir folder;
+  const TempDir expanded;
+  WriteTinyFolder(model, folder.path());
+  const auto checkpoint = model::Checkpoint::Open(folder.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  WriteExpandedFolder(model, **checkpoint, expanded);
+  ExpectSameAnswers(model, folder.path(), expanded.path());
+}
+
 TEST(ExpandedTest, EveryPackedFormat) {
   for (const TinyFamily family : {TinyFamily::kLlama, TinyFamily::kQwen3Moe}) {
     for (const WeightFormat format : PackedFormats()) {
       SCOPED_TRACE(std::string(TinyFamilyName(family)) + " " +
                    kernels::TraitsOf(format).name);
       const TinyModel model = SmallModel(family, format);
-      const TempDir folder;
-      const TempDir expanded;
-      WriteTinyFolder(model, folder.path());
-      const auto checkpoint = model::Checkpoint::Open(folder.path());
-      ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-      WriteExpandedFolder(model, **checkpoint, expanded);
-      ExpectSameAnswers(model, folder.path(), expanded.path());
+      ExpectSameExpanded(model);
     }
   }
 }
@@ -141,13 +146,7 @@ TEST(ExpandedTest, StacksOfMxfp4Experts) {
     TinyModel model = SmallModel(TinyFamily::kQwen3Moe, WeightFormat::kMxfp4);
     model.mxfp4 = kind;
     model.fused_experts = kind == TinyMxfp4::kStacks;
-    const TempDir folder;
-    const TempDir expanded;
-    WriteTinyFolder(model, folder.path());
-    const auto checkpoint = model::Checkpoint::Open(folder.path());
-    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-    WriteExpandedFolder(model, **checkpoint, expanded);
-    ExpectSameAnswers(model, folder.path(), expanded.path());
+    ExpectSameExpanded(model);
   }
 }
 
