@@ -12,18 +12,18 @@ namespace millrace::planner {
 
 // The routed experts of a layer; a pass reads those that its rows choose.
 struct ExpertCost {
-  int64_t count = 0;       // 0: the layer has none
-  int64_t used = 0;        // by one token, <= count
-  double bytes_each = 0;   // weights of one expert
+  int64_t count = 0;      // 0: the layer has none
+  int64_t used = 0;       // by one token, <= count
+  double bytes_each = 0;  // weights of one expert
 };
 
 struct LayerCost {
-  std::string kind;               // a label: full, window, linear, moe ...
+  std::string kind;  // a label: full, window, linear, moe ...
   int64_t weights_bytes = 0;
-  int64_t kv_per_token = 0;       // bytes of one position
+  int64_t kv_per_token = 0;  // bytes of one position
   // Positions kept at most (a sliding window and a prefill chunk); 0: all.
   int64_t kv_positions_max = 0;
-  int64_t state_per_sequence = 0; // bytes, whatever the length
+  int64_t state_per_sequence = 0;  // bytes, whatever the length
   double flops_per_token = 0;
   // Read by a pass of one row, the experts of one token included.
   double bytes_per_token = 0;
