@@ -9,27 +9,23 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/error.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
-#include "cli/bench/available_memory.h"
+#include "cli/bench/bench_options.h"
 #include "cli/bench/bench_report.h"
-#include "cli/bench/format_product.h"
-#include "cli/bench/machine_meter.h"
+#include "cli/bench/disk_probe.h"
 #include "cli/bench/node_entry.h"
-#include "cli/bench/statistics.h"
+#include "cli/bench/node_probe.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
 #include "cli/host_name.h"
-#include "cli/interrupt.h"
 #include "cli/kernel_choices.h"
 #include "cli/version.h"
 
 namespace millrace::cli {
 namespace {
-
-// Rows of a prompt in one pass: what a plan divides operations by.
-constexpr int64_t kTokens = 256;
 
 class ProbeCommand final : public Command {
  public:
@@ -44,19 +40,13 @@ class ProbeCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
-  // How long and how often a product is measured.
-  [[nodiscard]] double Seconds() const { return quick_ ? 0.01 : 0.08; }
-  [[nodiscard]] int Repeats() const { return quick_ ? 3 : 7; }
-
-  absl::StatusOr<double> MeasureFormat(MachineMeter& meter,
-                                       const kernels::KernelTable& table,
-                                       kernels::WeightFormat format) const;
-  absl::StatusOr<NodeEntry> MeasureNode(const ComputeOptions& compute,
-                                        const kernels::KernelTable& table,
-                                        Console& console,
-                                        std::vector<MachineRates>& rates) const;
+  absl::StatusOr<NodeProbeOptions> ProbeOptions(Console& console) const;
 
   bool quick_ = false;
+  std::string name_;
+  std::string formats_;
+  std::string nvme_;
+  std::string record_;
   std::string peer_;
   std::optional<int64_t> threads_;
   std::string kernels_ = "auto";
@@ -64,53 +54,46 @@ class ProbeCommand final : public Command {
 
 void ProbeCommand::Define(CLI::App& app) {
   app.add_flag("--quick", quick_, "A few seconds, less exact");
+  app.add_option("--name", name_,
+                 "Name of the entry; default: the host's name");
+  app.add_option("--format", formats_,
+                 "Weight formats, as q8_0,q4_0; default: all");
+  app.add_option("--nvme", nvme_, "Measure the disk of this folder as well");
+  app.add_option("--record", record_,
+                 "Bytes of one read from it, as an expert's 12MB; default: "
+                 "4MiB");
   app.add_option("--peer", peer_, "Not in this version");
   app.add_option("--threads", threads_, "Threads; default: all cores");
   app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
 }
 
-absl::StatusOr<double> ProbeCommand::MeasureFormat(
-    MachineMeter& meter, const kernels::KernelTable& table,
-    kernels::WeightFormat format) const {
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<FormatProduct> product,
-      FormatProduct::Create(meter, table,
-                            {format, kernels::ComputeMode::kFast, kTokens},
-                            Seconds()));
-  std::vector<double> rates;
-  for (int i = 0; i < Repeats(); ++i) {
-    rates.push_back(product->operations() / product->Run());
-  }
-  return Median(rates);
+absl::StatusOr<NodeProbeOptions> ProbeCommand::ProbeOptions(
+    Console& console) const {
+  ComputeFlags flags;
+  flags.kernels = kernels_;
+  MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
+                            Validate(flags, false));
+  NodeProbeOptions options;
+  options.isa = compute.isa;
+  options.quick = quick_;
+  MILLRACE_ASSIGN_OR_RETURN(options.num_threads, MeasuringThreads(threads_));
+  MILLRACE_ASSIGN_OR_RETURN(options.formats, ParseFormats(formats_));
+  options.progress = [&console](const std::string& what) {
+    console.Progress(what);
+  };
+  return options;
 }
 
-absl::StatusOr<NodeEntry> ProbeCommand::MeasureNode(
-    const ComputeOptions& compute, const kernels::KernelTable& table,
-    Console& console, std::vector<MachineRates>& rates) const {
-  NodeEntry node;
-  node.name = NodeName(HostName("node"));
-  // Before anything is taken for measuring.
-  node.memory_bytes = AvailableMemory();
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<MachineMeter> meter,
-      MachineMeter::Create(compute.isa, compute.num_threads));
-  for (int i = 0; i < Repeats(); ++i) {
-    rates.push_back(meter->Measure());
+absl::StatusOr<int64_t> RecordBytes(const std::string& text) {
+  if (text.empty()) {
+    return kRecordBytesDefault;
   }
-  node.memory_bandwidth = MedianRates(rates).memory_bandwidth;
-  for (int i = 0; i < kernels::kNumWeightFormats; ++i) {
-    const auto format = static_cast<kernels::WeightFormat>(i);
-    const char* name = kernels::TraitsOf(format).name;
-    console.Progress(absl::StrCat("measuring ", name));
-    MILLRACE_ASSIGN_OR_RETURN(const double rate,
-                              MeasureFormat(*meter, table, format));
-    node.compute.emplace_back(name, rate);
-    if (Interrupts() > 0) {
-      return absl::CancelledError("interrupted while measuring");
-    }
+  absl::StatusOr<int64_t> bytes = ParseSize(text);
+  if (!bytes.ok()) {
+    return WithObject(bytes.status(), "--record");
   }
-  console.Progress("");
-  return node;
+  MILLRACE_RETURN_IF_ERROR(CheckCount("--record", *bytes, 1, kRecordBytesMax));
+  return bytes;
 }
 
 boost::json::array ChoicesJson(const kernels::KernelTable& table) {
@@ -124,43 +107,59 @@ boost::json::array ChoicesJson(const kernels::KernelTable& table) {
   return out;
 }
 
-absl::Status ProbeCommand::Run(Console& console) {
-  if (!peer_.empty()) {
-    return UsageError("--peer", "is not in this version of millrace");
+boost::json::array Names(const std::vector<std::string>& names) {
+  boost::json::array out;
+  for (const std::string& name : names) {
+    out.push_back(Json(boost::json::string(name)));
   }
-  ComputeFlags flags;
-  flags.threads = threads_;
-  flags.kernels = kernels_;
-  MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
-                            Validate(flags, false));
-  const kernels::KernelTable table = kernels::BuildKernelTable(compute.isa);
-  std::vector<MachineRates> rates;
-  MILLRACE_ASSIGN_OR_RETURN(const NodeEntry node,
-                            MeasureNode(compute, table, console, rates));
+  return out;
+}
+
+void ShowNode(Console& console, const NodeProbe& probe,
+              const NodeProbeOptions& options) {
+  const kernels::KernelTable table = kernels::BuildKernelTable(options.isa);
   const std::vector<std::string> lacking = LackingVersions();
   if (console.json()) {
-    boost::json::array lacks;
-    for (const std::string& version : lacking) {
-      lacks.push_back(Json(boost::json::string(version)));
-    }
-    console.OutJson(
-        boost::json::object{{"node", NodeJson(node)},
-                            {"version", Version()},
-                            {"host", HostJson()},
-                            {"threads", compute.num_threads},
-                            {"kernels", ChoicesJson(table)},
-                            {"lacks", std::move(lacks)},
-                            {"machine", RatesJson(MedianRates(rates))}});
-    return absl::OkStatus();
+    console.OutJson(boost::json::object{{"node", NodeJson(probe.node)},
+                                        {"spread", NodeSpreadJson(probe.node)},
+                                        {"version", Version()},
+                                        {"host", HostJson()},
+                                        {"threads", options.num_threads},
+                                        {"kernels", ChoicesJson(table)},
+                                        {"lacks", Names(lacking)},
+                                        {"machine", RatesJson(probe.machine)}});
+    return;
   }
-  console.Out(absl::StrFormat("# %d threads; %s\n", compute.num_threads,
-                              RatesText(MedianRates(rates))));
+  console.Out(absl::StrFormat("# %d threads; %s\n", options.num_threads,
+                              RatesText(probe.machine)));
   for (const std::string& line : KernelLines(kernels::DescribeKernels(table))) {
     console.Out(absl::StrCat("# ", line, "\n"));
   }
   console.Out(absl::StrCat(
       "# lacks: ", lacking.empty() ? "nothing" : absl::StrJoin(lacking, ", "),
-      "\n", NodeYaml(node)));
+      "\n", NodeYaml(probe.node)));
+}
+
+absl::Status ProbeCommand::Run(Console& console) {
+  if (!peer_.empty()) {
+    return UsageError("--peer", "is not in this version of millrace");
+  }
+  if (!record_.empty() && nvme_.empty()) {
+    return UsageError("--record", "is of the disk that --nvme names",
+                      "give --nvme DIR");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const NodeProbeOptions options,
+                            ProbeOptions(console));
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t record_bytes, RecordBytes(record_));
+  MILLRACE_ASSIGN_OR_RETURN(NodeProbe probe, ProbeNode(options));
+  probe.node.name = NodeName(name_.empty() ? HostName("node") : name_);
+  if (!nvme_.empty()) {
+    console.Progress(absl::StrCat("measuring the disk of ", nvme_));
+    MILLRACE_ASSIGN_OR_RETURN(probe.node.nvme,
+                              ProbeDisk(nvme_, record_bytes, quick_));
+  }
+  console.Progress("");
+  ShowNode(console, probe, options);
   return absl::OkStatus();
 }
 

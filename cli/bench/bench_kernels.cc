@@ -19,9 +19,9 @@
 #include "cli/bench/format_product.h"
 #include "cli/bench/machine_meter.h"
 #include "cli/bench/statistics.h"
+#include "cli/bench/time_limit.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
-#include "cli/interrupt.h"
 #include "cli/kernel_choices.h"
 #include "cli/version.h"
 
@@ -92,7 +92,8 @@ class BenchKernelsCommand final : public Command {
   absl::StatusOr<std::vector<FormatProduct::Shape>> Shapes() const;
   absl::StatusOr<Case> Measure(MachineMeter& meter,
                                const kernels::KernelTable& table,
-                               const FormatProduct::Shape& shape) const;
+                               const FormatProduct::Shape& shape,
+                               const TimeLimit& limit) const;
 
   std::string formats_;
   std::string computes_ = "fast,exact";
@@ -100,6 +101,7 @@ class BenchKernelsCommand final : public Command {
   std::optional<int64_t> threads_;
   std::string kernels_ = "auto";
   int64_t repeat_ = 5;
+  std::string limit_ = "5m";
 };
 
 void BenchKernelsCommand::Define(CLI::App& app) {
@@ -111,6 +113,8 @@ void BenchKernelsCommand::Define(CLI::App& app) {
   app.add_option("--threads", threads_, "Threads; default: all cores");
   app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
   app.add_option("--repeat", repeat_, "Times that each is measured");
+  app.add_option("--limit", limit_,
+                 "After this time, as 30s, the rest is left out");
 }
 
 absl::StatusOr<std::vector<FormatProduct::Shape>> BenchKernelsCommand::Shapes()
@@ -134,7 +138,7 @@ absl::StatusOr<std::vector<FormatProduct::Shape>> BenchKernelsCommand::Shapes()
 
 absl::StatusOr<Case> BenchKernelsCommand::Measure(
     MachineMeter& meter, const kernels::KernelTable& table,
-    const FormatProduct::Shape& shape) const {
+    const FormatProduct::Shape& shape, const TimeLimit& limit) const {
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<FormatProduct> product,
       FormatProduct::Create(meter, table, shape, kProductSeconds));
@@ -155,9 +159,10 @@ absl::StatusOr<Case> BenchKernelsCommand::Measure(
     }
     sample.peak = rates.PeakFor(peak);
     sample.seconds = product->Run();
+    MILLRACE_RETURN_IF_ERROR(limit.CheckInterrupt());
     measured.samples.push_back(sample);
-    if (Interrupts() > 0) {
-      return absl::CancelledError("interrupted while measuring");
+    if (limit.Over()) {
+      break;
     }
   }
   return measured;
@@ -223,31 +228,37 @@ std::string RowOf(const Case& measured) {
 
 absl::Status BenchKernelsCommand::Run(Console& console) {
   ComputeFlags flags;
-  flags.threads = threads_;
   flags.kernels = kernels_;
   MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
                             Validate(flags, false));
+  MILLRACE_ASSIGN_OR_RETURN(const int threads, MeasuringThreads(threads_));
   MILLRACE_RETURN_IF_ERROR(CheckCount("--repeat", repeat_, 1, kRepeatMax));
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<FormatProduct::Shape> shapes,
                             Shapes());
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<MachineMeter> meter,
-      MachineMeter::Create(compute.isa, compute.num_threads));
+  absl::StatusOr<absl::Duration> time = ParseDuration(limit_);
+  if (!time.ok()) {
+    return WithObject(time.status(), "--limit");
+  }
+  const TimeLimit limit(*time);
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<MachineMeter> meter,
+                            MachineMeter::Create(compute.isa, threads));
   const kernels::KernelTable table = kernels::BuildKernelTable(compute.isa);
   const MachineRates rates = meter->Measure();
+  MILLRACE_RETURN_IF_ERROR(limit.CheckInterrupt());
   const absl::string_view isa = kernels::IsaName(compute.isa);
   if (!console.json()) {
     console.Out(absl::StrFormat(
         "%d threads, %s kernels; %s\n\n%-14s %-6s %6s  %-10s %9s %8s %7s %8s "
         "%7s %s\n",
-        compute.num_threads, isa, RatesText(rates), "format", "mode", "tokens",
-        "version", "time", "GB/s", "of it", "GOPS", "of it", "peak"));
+        threads, isa, RatesText(rates), "format", "mode", "tokens", "version",
+        "time", "GB/s", "of it", "GOPS", "of it", "peak"));
   }
   boost::json::array results;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    console.Progress(absl::StrFormat("%d of %d products", i, shapes.size()));
+  size_t done = 0;
+  for (; done < shapes.size() && !limit.Over(); ++done) {
+    console.Progress(absl::StrFormat("%d of %d products", done, shapes.size()));
     MILLRACE_ASSIGN_OR_RETURN(const Case measured,
-                              Measure(*meter, table, shapes[i]));
+                              Measure(*meter, table, shapes[done], limit));
     if (console.json()) {
       results.push_back(ToJson(measured));
     } else {
@@ -256,13 +267,22 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
       MILLRACE_RETURN_IF_ERROR(console.OutStatus());
     }
   }
+  console.Progress("");
+  MILLRACE_RETURN_IF_ERROR(limit.CheckInterrupt());
+  const size_t left_out = shapes.size() - done;
+  if (left_out > 0) {
+    console.Note(absl::StrCat(left_out, " of ", shapes.size(),
+                              " products are left out: --limit ", limit_,
+                              " is over"));
+  }
   if (console.json()) {
     console.OutJson(boost::json::object{{"bench", "kernels"},
                                         {"version", Version()},
                                         {"host", HostJson()},
-                                        {"threads", compute.num_threads},
+                                        {"threads", threads},
                                         {"kernels", std::string(isa)},
                                         {"machine", RatesJson(rates)},
+                                        {"left_out", left_out},
                                         {"results", std::move(results)}});
   }
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -46,6 +47,20 @@ absl::Status CheckCount(absl::string_view option, int64_t value, int64_t least,
                       absl::StrCat("give a number from ", least, " to ", most));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int> MeasuringThreads(const std::optional<int64_t>& asked) {
+  const int64_t cores =
+      std::max<int64_t>(1, std::thread::hardware_concurrency());
+  const int64_t threads = asked.value_or(cores);
+  if (threads < 1 || threads > cores) {
+    return UsageError(
+        "--threads",
+        absl::StrCat(threads, " is out of range: this process may use ", cores,
+                     cores == 1 ? " core" : " cores"),
+        absl::StrCat("give a number from 1 to ", cores, ", or leave it out"));
+  }
+  return static_cast<int>(threads);
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseCounts(absl::string_view option,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ inline constexpr int64_t kRepeatMax = 1000;
 
 absl::Status CheckCount(absl::string_view option, int64_t value, int64_t least,
                         int64_t most);
+// Threads to measure with: all that this process may use, or `asked` of them.
+// More would take turns on the same cores, and what they did would be no rate
+// of this machine.
+absl::StatusOr<int> MeasuringThreads(const std::optional<int64_t>& asked);
 // "1,4,16": at least one number, each from 1 to `most`.
 absl::StatusOr<std::vector<int64_t>> ParseCounts(absl::string_view option,
                                                  const std::string& text,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "cli/bench/time_limit.h"
 #include "kernels/quant/tile.h"
 #include "model/spec/stage_memory.h"
 #include "stage-worker/layers/products.h"
@@ -14,8 +15,10 @@ namespace {
 // Results of a long prompt over all rows would be gigabytes, which no layer
 // writes: 64 MB of them are more than any layer of a stage has.
 constexpr int64_t kResultsMax = int64_t{16} << 20;
-// A try on few rows, after which their number for a given time is known.
-constexpr int64_t kTriedRows = 512;
+// Tries grow from one tile by this factor, and are long enough to judge by once
+// they take this part of the time wanted.
+constexpr int64_t kTryGrowth = 4;
+constexpr double kTryPart = 0.1;
 
 }  // namespace
 
@@ -37,17 +40,25 @@ absl::StatusOr<std::unique_ptr<FormatProduct>> FormatProduct::Create(
                             worker::MappedMemory::Map(bytes));
   std::unique_ptr<FormatProduct> product(
       new FormatProduct(meter, table, shape, std::move(memory)));
-  const int64_t rows_max = product->weight_.rows;
-  product->weight_.rows = std::min(rows_max, kTriedRows);
-  product->Run();
-  const double tried = product->Run();
-  const double rows =
-      static_cast<double>(product->weight_.rows) * seconds / tried;
+  product->FitRows(product->weight_.rows, seconds);
+  MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
+  return product;
+}
+
+void FormatProduct::FitRows(int64_t rows_max, double seconds) {
+  const TimeLimit never;  // but an interrupt
+  weight_.rows = kernels::kTileRows;
+  double tried = Run();
+  while (tried < kTryPart * seconds && weight_.rows < rows_max &&
+         !never.Over()) {
+    weight_.rows = std::min(weight_.rows * kTryGrowth, rows_max);
+    tried = Run();
+  }
+  const double rows = static_cast<double>(weight_.rows) * seconds / tried;
   const auto tiles =
       static_cast<int64_t>(std::min(rows, static_cast<double>(rows_max))) /
       kernels::kTileRows;
-  product->weight_.rows = std::max<int64_t>(1, tiles) * kernels::kTileRows;
-  return product;
+  weight_.rows = std::max<int64_t>(1, tiles) * kernels::kTileRows;
 }
 
 FormatProduct::FormatProduct(MachineMeter& meter,
@@ -80,6 +91,17 @@ double FormatProduct::Run() {
       .weight = &weight_, .bias = nullptr, .y = y_, .y_stride = weight_.rows};
   worker::Multiply(step_, input, {&product, 1}, shape_.compute);
   return absl::ToDoubleSeconds(clock_.Monotonic() - start);
+}
+
+double FormatProduct::MeanSeconds(double seconds) {
+  const TimeLimit limit(absl::Seconds(seconds));
+  double sum = 0;
+  int64_t runs = 0;
+  do {
+    sum += Run();
+    ++runs;
+  } while (!limit.Over());
+  return sum / static_cast<double>(runs);
 }
 
 int64_t FormatProduct::weight_bytes() const {

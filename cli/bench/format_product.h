@@ -26,7 +26,9 @@ class FormatProduct {
   static constexpr int64_t kCols = 4096;
 
   // As many rows as the meter's memory holds, or as take about `seconds`, at
-  // least 16; known after a try. kResourceExhausted without memory.
+  // least 16; known after tries that grow, so that no machine is too slow for
+  // the first one. kResourceExhausted without memory, kCancelled after an
+  // interrupt.
   static absl::StatusOr<std::unique_ptr<FormatProduct>> Create(
       MachineMeter& meter, const kernels::KernelTable& table,
       const Shape& shape, double seconds);
@@ -35,6 +37,9 @@ class FormatProduct {
 
   // Multiplies once; the seconds it took.
   double Run();
+  // Multiplies until `seconds` have passed, at least once, and until an
+  // interrupt; the mean time of one Run.
+  double MeanSeconds(double seconds);
 
   [[nodiscard]] int64_t rows() const { return weight_.rows; }
   [[nodiscard]] int64_t weight_bytes() const;
@@ -45,6 +50,8 @@ class FormatProduct {
   FormatProduct(MachineMeter& meter, const kernels::KernelTable& table,
                 const Shape& shape, worker::MappedMemory memory);
   static int64_t RowsMax(const MachineMeter& meter, const Shape& shape);
+  // Takes rows that take about `seconds`, `rows_max` at most.
+  void FitRows(int64_t rows_max, double seconds);
 
   const SystemClock clock_;
   const Shape shape_;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "cli/bench/available_memory.h"
+#include "cli/bench/time_limit.h"
+#include "cli/interrupt.h"
 
 namespace millrace::cli {
 namespace {
@@ -18,6 +21,12 @@ constexpr int64_t kReadMost = int64_t{2} << 30;
 constexpr int64_t kCacheBytes = int64_t{64} << 20;
 // A claim of a chunk drains the loads in flight.
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
+// Filling goes on in steps of so many chunks until it has taken this long:
+// memory that another process makes slow is measured on less of it.
+constexpr int64_t kFillChunks = 64;
+constexpr absl::Duration kFillTime = absl::Seconds(2);
+// Of one reading. Ten times what a machine needs that is not busy.
+constexpr double kReadSeconds = 0.5;
 // The best of so many is what the machine can do.
 constexpr int kTries = 2;
 // Long enough to be told from the start of an operation of the pool, short
@@ -55,8 +64,10 @@ absl::StatusOr<std::unique_ptr<MachineMeter>> MachineMeter::Create(
   MILLRACE_ASSIGN_OR_RETURN(worker::MappedMemory memory,
                             worker::MappedMemory::Map(MeasuredBytes(
                                 CacheBytes(), AvailableMemory())));
-  return std::unique_ptr<MachineMeter>(
+  std::unique_ptr<MachineMeter> meter(
       new MachineMeter(isa, num_threads, std::move(memory)));
+  MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
+  return meter;
 }
 
 MachineMeter::MachineMeter(kernels::Isa isa, int num_threads,
@@ -69,32 +80,62 @@ MachineMeter::MachineMeter(kernels::Isa isa, int num_threads,
 
 // Bytes from 0x30 to 0x3f are no subnormal, infinity or NaN in any format, nor
 // a scale or code that a format forbids: kernels take no slow path, and their
-// speed does not depend on values else.
+// speed does not depend on values else. All chunks are alike.
 void MachineMeter::Fill() {
-  pool_.Run(bytes() / kChunkBytes, [this](int64_t chunk, int) {
-    auto state = static_cast<uint32_t>(chunk * 2 + 1);
-    std::byte* const to = memory_.data() + chunk * kChunkBytes;
-    for (int64_t i = 0; i < kChunkBytes; ++i) {
-      state = state * 1664525 + 1013904223;
-      to[i] = static_cast<std::byte>(0x30 | state >> 28);
+  uint32_t state = 1;
+  for (int64_t i = 0; i < kChunkBytes; ++i) {
+    state = state * 1664525 + 1013904223;
+    memory_.data()[i] = static_cast<std::byte>(0x30 | state >> 28);
+  }
+  const TimeLimit limit(kFillTime);
+  const int64_t chunks = memory_.bytes() / kChunkBytes;
+  int64_t filled = 1;
+  while (filled < chunks && !limit.Over()) {
+    const int64_t step = std::min(kFillChunks, chunks - filled);
+    pool_.Run(step, [&](int64_t chunk, int) {
+      std::memcpy(memory_.data() + (filled + chunk) * kChunkBytes,
+                  memory_.data(), kChunkBytes);
+    });
+    filled += step;
+  }
+  bytes_ = filled * kChunkBytes;
+}
+
+double MachineMeter::ReadOnce(double seconds) {
+  std::atomic<uint64_t> sum{0};
+  std::atomic<int64_t> chunks{0};
+  const TimeLimit limit(absl::Seconds(seconds));
+  pool_.Run(bytes_ / kChunkBytes, [&](int64_t chunk, int) {
+    if (limit.Over()) {
+      return;
     }
+    sum.fetch_xor(
+        loops_.read(memory_.data() + chunk * kChunkBytes, kChunkBytes),
+        std::memory_order_relaxed);
+    chunks.fetch_add(1, std::memory_order_relaxed);
   });
+  return static_cast<double>(chunks.load() * kChunkBytes);
 }
 
 double MachineMeter::MeasureBandwidth() {
   double best = 0;
-  std::atomic<uint64_t> sum{0};
   for (int i = 0; i < kTries; ++i) {
     const absl::Duration start = clock_.Monotonic();
-    pool_.Run(bytes() / kChunkBytes, [&](int64_t chunk, int) {
-      sum.fetch_xor(
-          loops_.read(memory_.data() + chunk * kChunkBytes, kChunkBytes),
-          std::memory_order_relaxed);
-    });
-    const double seconds = absl::ToDoubleSeconds(clock_.Monotonic() - start);
-    best = std::max(best, static_cast<double>(bytes()) / seconds);
+    const double bytes = ReadOnce(kReadSeconds);
+    best = std::max(best,
+                    bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start));
   }
   return best;
+}
+
+double MachineMeter::MeanBandwidth(double seconds) {
+  const TimeLimit limit(absl::Seconds(seconds));
+  const absl::Duration start = clock_.Monotonic();
+  double bytes = 0;
+  do {
+    bytes += ReadOnce(kReadSeconds);
+  } while (!limit.Over());
+  return bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start);
 }
 
 std::optional<double> MachineMeter::MeasurePeak(kernels::Peak peak) {
@@ -105,7 +146,7 @@ std::optional<double> MachineMeter::MeasurePeak(kernels::Peak peak) {
   const int64_t chunks = int64_t{kChunksPerThread} * pool_.num_threads();
   double best = 0;
   int measured = 0;
-  for (int64_t turns = kTurnsFirst; measured < kTries;) {
+  for (int64_t turns = kTurnsFirst; measured < kTries && Interrupts() == 0;) {
     const absl::Duration start = clock_.Monotonic();
     pool_.Run(chunks, [&](int64_t, int) { loop.run(turns); });
     const double seconds = absl::ToDoubleSeconds(clock_.Monotonic() - start);

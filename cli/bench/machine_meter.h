@@ -32,29 +32,36 @@ struct MachineRates {
 // numbers in every weight format. One thread uses it.
 class MachineMeter {
  public:
-  // Memory for `isa`, which the host supports. kResourceExhausted without it.
+  // Memory for `isa`, which the host supports: less of it where filling takes
+  // seconds. kResourceExhausted without any, kCancelled after an interrupt.
   static absl::StatusOr<std::unique_ptr<MachineMeter>> Create(kernels::Isa isa,
                                                               int num_threads);
   MachineMeter(const MachineMeter&) = delete;
   MachineMeter& operator=(const MachineMeter&) = delete;
 
-  // About 50 ms.
+  // About 50 ms; the better of two readings, at most 0.5 s each.
   [[nodiscard]] double MeasureBandwidth();
+  // The mean over `seconds`, and one reading at least: what a processor that is
+  // given in slices gives in the long run.
+  [[nodiscard]] double MeanBandwidth(double seconds);
   // About 10 ms; none where there is no such loop.
   [[nodiscard]] std::optional<double> MeasurePeak(kernels::Peak peak);
   [[nodiscard]] MachineRates Measure();
 
   [[nodiscard]] ThreadPool& pool() { return pool_; }
   [[nodiscard]] const std::byte* data() const { return memory_.data(); }
-  [[nodiscard]] int64_t bytes() const { return memory_.bytes(); }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
 
  private:
   MachineMeter(kernels::Isa isa, int num_threads, worker::MappedMemory memory);
   void Fill();
+  // Reads everything once, or as much as `seconds` allow; the bytes read.
+  double ReadOnce(double seconds);
 
   const SystemClock clock_;
   const kernels::CeilingLoops loops_;
   worker::MappedMemory memory_;
+  int64_t bytes_ = 0;  // of memory_ that are filled
   ThreadPool pool_;
 };
 

@@ -32,38 +32,123 @@ std::string LineOf(const Operation& operation) {
                          absl::StrJoin(parts, "; "));
 }
 
+// A YAML line "    KEY: VALUE" with the spread behind it.
+std::string Line(absl::string_view key, const std::string& value,
+                 const Spread& spread) {
+  return absl::StrFormat("%s: %s  # +- %.0f %% over %d rounds\n", key, value,
+                         100 * spread.Share(), spread.rounds);
+}
+
+std::string RateText(double bytes_per_s) {
+  return absl::StrFormat("%.4gGB/s", bytes_per_s * 1e-9);
+}
+
+boost::json::object SpreadJson(const Spread& spread) {
+  return {{"median", spread.median},
+          {"low", spread.low},
+          {"high", spread.high},
+          {"rounds", spread.rounds}};
+}
+
 }  // namespace
 
 double NodeEntry::ComputeDefault() const {
   std::vector<double> rates;
-  for (const auto& [format, rate] : compute) {
-    rates.push_back(rate);
+  for (const FormatRate& rate : compute) {
+    rates.push_back(rate.decode.median);
   }
   return Median(rates);
 }
 
+double LinkEntry::Bandwidth() const {
+  return std::min(bandwidth_out.median, bandwidth_in.median);
+}
+
 std::string NodeYaml(const NodeEntry& node) {
-  std::string out = absl::StrFormat(
-      "  - name: %s\n    memory: %dMB\n    memory_bandwidth: %.4gGB/s\n"
-      "    compute:\n      default: %.4g\n",
-      node.name, node.memory_bytes / kMegabyte, node.memory_bandwidth * 1e-9,
-      node.ComputeDefault());
-  for (const auto& [format, rate] : node.compute) {
-    absl::StrAppendFormat(&out, "      %s: %.4g\n", format, rate);
+  std::string out = absl::StrFormat("  - name: %s\n    memory: %dMB\n",
+                                    node.name, node.memory_bytes / kMegabyte);
+  absl::StrAppend(
+      &out, Line("    memory_bandwidth", RateText(node.memory_bandwidth.median),
+                 node.memory_bandwidth));
+  if (!node.compute.empty()) {
+    absl::StrAppendFormat(&out, "    compute:\n      default: %.4g\n",
+                          node.ComputeDefault());
+  }
+  for (const FormatRate& rate : node.compute) {
+    absl::StrAppend(
+        &out, Line(absl::StrCat("      ", rate.format),
+                   absl::StrFormat("%.4g", rate.decode.median), rate.decode));
+  }
+  if (node.nvme.has_value()) {
+    absl::StrAppend(
+        &out, "    nvme:\n",
+        Line("      bandwidth", RateText(node.nvme->bandwidth.median),
+             node.nvme->bandwidth),
+        absl::StrFormat("      space: %dMB\n",
+                        node.nvme->space_bytes / kMegabyte));
   }
   return out;
 }
 
 boost::json::object NodeJson(const NodeEntry& node) {
-  boost::json::object compute;
-  compute["default"] = node.ComputeDefault();
-  for (const auto& [format, rate] : node.compute) {
-    compute[format] = rate;
+  boost::json::object out = {
+      {"name", node.name},
+      {"memory", node.memory_bytes},
+      {"memory_bandwidth", node.memory_bandwidth.median}};
+  if (!node.compute.empty()) {
+    boost::json::object compute;
+    compute["default"] = node.ComputeDefault();
+    for (const FormatRate& rate : node.compute) {
+      compute[rate.format] = rate.decode.median;
+    }
+    out["compute"] = std::move(compute);
   }
-  return {{"name", node.name},
-          {"memory", node.memory_bytes},
-          {"memory_bandwidth", node.memory_bandwidth},
-          {"compute", std::move(compute)}};
+  if (node.nvme.has_value()) {
+    out["nvme"] = {{"bandwidth", node.nvme->bandwidth.median},
+                   {"space", node.nvme->space_bytes}};
+  }
+  return out;
+}
+
+std::string LinkYaml(const LinkEntry& link) {
+  return absl::StrCat(
+      absl::StrFormat("  - between: [%s, %s]\n", link.from, link.to),
+      Line("    bandwidth", RateText(link.Bandwidth()),
+           link.bandwidth_out.median < link.bandwidth_in.median
+               ? link.bandwidth_out
+               : link.bandwidth_in),
+      Line("    latency",
+           absl::StrFormat("%.4gus", link.latency_s.median * 1e6),
+           link.latency_s));
+}
+
+boost::json::object LinkJson(const LinkEntry& link) {
+  return {{"between", {link.from, link.to}},
+          {"bandwidth", link.Bandwidth()},
+          {"latency", link.latency_s.median}};
+}
+
+boost::json::object NodeSpreadJson(const NodeEntry& node) {
+  boost::json::object out;
+  out["memory_bandwidth"] = SpreadJson(node.memory_bandwidth);
+  boost::json::object compute;
+  boost::json::object prompt;
+  for (const FormatRate& rate : node.compute) {
+    compute[rate.format] = SpreadJson(rate.decode);
+    prompt[rate.format] = SpreadJson(rate.prompt);
+  }
+  out["compute"] = std::move(compute);
+  out["prompt_compute"] = std::move(prompt);
+  if (node.nvme.has_value()) {
+    out["nvme"] = {{"bandwidth", SpreadJson(node.nvme->bandwidth)}};
+  }
+  return out;
+}
+
+boost::json::object LinkSpreadJson(const LinkEntry& link) {
+  return {{"bandwidth_out", SpreadJson(link.bandwidth_out)},
+          {"bandwidth_in", SpreadJson(link.bandwidth_in)},
+          {"latency", SpreadJson(link.latency_s)}};
 }
 
 std::string NodeName(absl::string_view host) {

@@ -25,6 +25,18 @@ std::optional<double> Median(const std::vector<std::optional<double>>& values) {
   return all.empty() ? std::nullopt : std::optional<double>(Median(all));
 }
 
+double Spread::Share() const {
+  return median > 0 ? (high - low) / 2 / median : 0;
+}
+
+Spread SpreadOf(const std::vector<double>& values) {
+  if (values.empty()) {
+    return {};
+  }
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {Median(values), *low, *high, static_cast<int64_t>(values.size())};
+}
+
 DecodeRate CommonDecodeRate(std::span<const SequenceTimes> sequences) {
   absl::Duration begin = -absl::InfiniteDuration();
   absl::Duration end = absl::InfiniteDuration();

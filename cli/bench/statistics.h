@@ -15,6 +15,19 @@ double Median(std::vector<double> values);
 // Of those that are there; none where one is missing or there is none.
 std::optional<double> Median(const std::vector<std::optional<double>>& values);
 
+// A number measured in several rounds.
+struct Spread {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+  int64_t rounds = 0;
+
+  // Half of what lies between the lowest and the highest, as a share of the
+  // median; 0 of none.
+  [[nodiscard]] double Share() const;
+};
+Spread SpreadOf(const std::vector<double>& values);
+
 // When things happened to one sequence, on one clock.
 struct SequenceTimes {
   absl::Duration submitted;

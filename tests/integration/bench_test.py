@@ -5,9 +5,11 @@ can be made from what `probe` prints. Times are never compared with numbers."""
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import tempfile
+import time
 import unittest
 
 import cluster
@@ -203,6 +205,8 @@ class BenchTest(unittest.TestCase):
                 ("--context", ["decode", self.model, "--context", "99999"]),
                 ("--concurrency", ["batch", self.model, "--batch", "4",
                                    "--concurrency", "2"]),
+                ("--threads", ["kernels", "--threads", "1024"]),
+                ("--limit", ["kernels", "--limit", "soon"]),
                 ("MODEL", ["decode"]),
                 ("not in this version", ["experts"]),
                 ("not in this version", ["serve"]),
@@ -222,6 +226,74 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(document["results"][0]["output_len"], 7)
         self.assertEqual(len(document["results"][0]["repeats"]), 1)
 
+    def check_spread(self, spread):
+        self.assertGreaterEqual(spread["rounds"], 1)
+        self.assertLessEqual(spread["low"], spread["median"])
+        self.assertLessEqual(spread["median"], spread["high"])
+        self.assertGreater(spread["low"], 0)
+
+    def test_what_is_left_out_of_a_limit(self):
+        """After the limit no product begins, and the number says so."""
+        document = self.json_of("bench", "kernels", "--limit", "0s")
+        self.assertEqual(document["results"], [])
+        self.assertGreater(document["left_out"], 0)
+
+    def test_probe_of_a_disk(self):
+        """Where the file system takes direct reads the entry has the disk; the
+        folder is left as it was. Elsewhere the refusal names the option."""
+        folder = os.path.join(self.folder.name, "disk")
+        os.mkdir(folder)
+        done = subprocess.run(
+            [cluster.programs()[0], "probe", "--quick", "--format", "q8_0",
+             "--nvme", folder, "--record", "1MiB", "--json"],
+            capture_output=True, text=True, timeout=300, check=False)
+        document = json.loads(done.stdout)
+        self.assertEqual(os.listdir(folder), [])
+        if done.returncode == 0:
+            self.assertEqual(list(document["node"]["compute"]),
+                             ["default", "q8_0"])
+            self.assertGreater(document["node"]["nvme"]["bandwidth"], 0)
+            self.assertGreater(document["node"]["nvme"]["space"], 0)
+            self.check_spread(document["spread"]["nvme"]["bandwidth"])
+        else:
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(document["error"]["object"], "--nvme")
+
+    def test_probe_refusals(self):
+        for word, arguments in (
+                ("--threads", ["--threads", "1024"]),
+                ("--threads", ["--threads", "0"]),
+                ("--format", ["--format", "nothing"]),
+                ("--nvme", ["--record", "1MB"]),
+                ("--record", ["--nvme", "/", "--record", "much"]),
+                ("--record", ["--nvme", "/", "--record", "1TB"])):
+            with self.subTest(arguments=arguments):
+                out = self.millrace("probe", *arguments, "--json", code=2)
+                self.assertIn(word, json.dumps(json.loads(out)))
+
+    def test_interrupts(self):
+        """What would go on for long ends by SIGINT with 130 and no result,
+        wherever it is: in a fraction of the time that it would have taken."""
+        for arguments in (["probe"], ["bench", "kernels"],
+                          ["bench", "kernels", "--kernels", "scalar",
+                           "--tokens", "4096"]):
+            for wait in (0.05, 0.4, 1.5):
+                with self.subTest(arguments=arguments, wait=wait):
+                    process = subprocess.Popen(
+                        [cluster.programs()[0], *arguments, "--json"],
+                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                        text=True)
+                    self.addCleanup(process.kill)
+                    time.sleep(wait)
+                    self.assertIsNone(process.poll())
+                    process.send_signal(signal.SIGINT)
+                    out = process.communicate(timeout=cluster.PATIENCE)[0]
+                    # In 0.05 s it may not have come to catch it.
+                    if wait > 0.05 or process.returncode == 130:
+                        self.assertEqual(process.returncode, 130)
+                    self.assertNotIn("results", out)
+                    self.assertNotIn("memory_bandwidth", out)
+
     def test_probe(self):
         """A node of a cluster file, in both forms, from which a plan with
         times is made."""
@@ -232,6 +304,11 @@ class BenchTest(unittest.TestCase):
         self.check_machine(document["machine"])
         for format_name in ("default", "q8_0", "q4_0", "bf16"):
             self.assertGreater(node["compute"][format_name], 0)
+        for key in ("compute", "prompt_compute"):
+            self.check_spread(document["spread"][key]["q8_0"])
+        self.check_spread(document["spread"]["memory_bandwidth"])
+        self.assertEqual(document["spread"]["compute"]["q8_0"]["median"],
+                         node["compute"]["q8_0"])
         kernels = {(k["kernel"], k["format"], k["compute"]): k["version"]
                    for k in document["kernels"]}
         self.assertTrue(kernels[("matmul", "q8_0", "fast")])

@@ -62,5 +62,16 @@ TEST(StatisticsTest, NothingWhereSequencesDoNotOverlap) {
   EXPECT_EQ(CommonDecodeRate({&none, 1}).tokens, 0);
 }
 
+TEST(SpreadTest, MedianLowestAndHighest) {
+  const Spread spread = SpreadOf({4, 1, 3, 2, 5});
+  EXPECT_EQ(spread.median, 3);
+  EXPECT_EQ(spread.low, 1);
+  EXPECT_EQ(spread.high, 5);
+  EXPECT_EQ(spread.rounds, 5);
+  EXPECT_DOUBLE_EQ(spread.Share(), 2.0 / 3);
+  EXPECT_EQ(SpreadOf({}).rounds, 0);
+  EXPECT_EQ(SpreadOf({}).Share(), 0);
+}
+
 }  // namespace
 }  // namespace millrace::cli
