@@ -19,6 +19,8 @@
 #include "planner/cluster_codec.h"
 #include "planner/plan_codec.h"
 #include "planner/planner.h"
+#include "planner/spec_costs.h"
+#include "planner/stage_scratch.h"
 #include "stage-worker/runtime/stage_shape.h"
 
 namespace millrace::cli {
@@ -27,6 +29,13 @@ namespace {
 constexpr int64_t kClusterBytesMax = int64_t{64} << 20;
 constexpr int64_t kContextDefault = 4096;
 constexpr int64_t kLengthMax = int64_t{1} << 30;
+
+// What a model is planned for, and how a stage of it is sized.
+struct Workload {
+  planner::PlanOptions options;
+  model::StageShape shape;
+  int64_t process_bytes = 0;  // of a worker, beside its stage
+};
 
 class PlanCommand final : public Command {
  public:
@@ -46,8 +55,7 @@ class PlanCommand final : public Command {
   // The lengths to plan for, within the model's own.
   absl::StatusOr<std::vector<int64_t>> Contexts(
       const model::ModelSpec& spec) const;
-  absl::StatusOr<planner::PlanOptions> MakeOptions(
-      const model::ModelSpec& spec) const;
+  absl::StatusOr<Workload> MakeWorkload(const model::ModelSpec& spec) const;
 
   std::string model_;
   std::string cluster_;
@@ -153,16 +161,18 @@ absl::StatusOr<std::vector<int64_t>> PlanCommand::Contexts(
   return contexts;
 }
 
-absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
+absl::StatusOr<Workload> PlanCommand::MakeWorkload(
     const model::ModelSpec& spec) const {
   MILLRACE_RETURN_IF_ERROR(CheckLength("--prompt-len", prompt_len_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--output-len", output_len_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--chunk", chunk_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--concurrency", concurrency_));
-  planner::PlanOptions options;
+  Workload workload;
+  planner::PlanOptions& options = workload.options;
   MILLRACE_ASSIGN_OR_RETURN(options.contexts, Contexts(spec));
   options.concurrency = concurrency_;
   options.prompt_len = prompt_len_;
+  options.output_len = output_len_;
   options.chunk = chunk_;
   ComputeFlags flags;
   flags.kv = kv_;
@@ -171,9 +181,9 @@ absl::StatusOr<planner::PlanOptions> PlanCommand::MakeOptions(
   MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(flags, true));
   const PipelineConfig pipeline =
       MakePipelineConfig(spec, compute, concurrency_.value_or(1), {0});
-  options.shape = worker::ShapeOf(pipeline.stages[0]);
-  options.process_bytes = kProgramBytes + LinkBufferBytes(pipeline);
-  return options;
+  workload.shape = worker::ShapeOf(pipeline.stages[0]);
+  workload.process_bytes = kProgramBytes + LinkBufferBytes(pipeline);
+  return workload;
 }
 
 absl::Status PlanCommand::Run(Console& console) {
@@ -185,10 +195,17 @@ absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<model::Checkpoint> checkpoint,
                             model::Checkpoint::Open(model_));
   const model::ModelSpec& spec = checkpoint->spec();
-  MILLRACE_ASSIGN_OR_RETURN(const planner::PlanOptions options,
-                            MakeOptions(spec));
-  const planner::Plan plan = planner::MakePlan(spec, cluster, options);
-  const Json document = planner::PlanToJson(plan, spec, cluster);
+  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(spec));
+  const planner::ModelCosts costs = planner::CostsOfSpec(
+      spec, {workload.shape.kv, workload.shape.prefill_chunk});
+  MILLRACE_ASSIGN_OR_RETURN(
+      const planner::Plan plan,
+      planner::MakePlan(
+          {costs, cluster, workload.options,
+           planner::ScratchOf(spec, workload.shape, workload.process_bytes),
+           true}));
+  const Json document =
+      planner::PlanToJson(plan, costs, cluster, workload.options);
   if (!out_.empty()) {
     MILLRACE_RETURN_IF_ERROR(
         WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));

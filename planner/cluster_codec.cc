@@ -35,22 +35,34 @@ absl::StatusOr<std::map<std::string, std::string>> ReadLabels(
 }
 
 // {default: 4e12, q4_0: 9e12} or a plain number.
-absl::StatusOr<std::optional<double>> ReadCompute(const YamlMap& map,
-                                                  absl::string_view object) {
+absl::StatusOr<std::map<std::string, double>> ReadCompute(
+    const YamlMap& map, absl::string_view object) {
+  std::map<std::string, double> rates;
   const Yaml* value = map.Find("compute");
-  if (value == nullptr || value->kind == Yaml::Kind::kScalar) {
-    return map.Positive("compute");
+  if (value == nullptr) {
+    return rates;
+  }
+  if (value->kind == Yaml::Kind::kScalar) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::optional<double> rate,
+                              map.Positive("compute"));
+    rates[kComputeDefault] = *rate;
+    return rates;
   }
   MILLRACE_ASSIGN_OR_RETURN(
-      const YamlMap rates,
+      const YamlMap fields,
       YamlMap::From(*value, object, map.PathOf("compute")));
   for (const std::string& key : value->keys) {
-    MILLRACE_RETURN_IF_ERROR(rates.Positive(key).status());
+    MILLRACE_ASSIGN_OR_RETURN(const std::optional<double> rate,
+                              fields.Positive(key));
+    if (rate.has_value()) {
+      rates[key] = *rate;
+    }
   }
-  return rates.Positive("default");
+  return rates;
 }
 
-absl::Status CheckNvme(const YamlMap& map, absl::string_view object) {
+absl::Status ReadNvme(const YamlMap& map, absl::string_view object,
+                      Node& node) {
   const Yaml* value = map.Find("nvme");
   if (value == nullptr) {
     return absl::OkStatus();
@@ -58,8 +70,9 @@ absl::Status CheckNvme(const YamlMap& map, absl::string_view object) {
   MILLRACE_ASSIGN_OR_RETURN(const YamlMap nvme,
                             YamlMap::From(*value, object, map.PathOf("nvme")));
   MILLRACE_RETURN_IF_ERROR(nvme.OnlyKeys({"bandwidth", "space"}));
-  MILLRACE_RETURN_IF_ERROR(nvme.Rate("bandwidth").status());
-  return nvme.Size("space").status();
+  MILLRACE_ASSIGN_OR_RETURN(node.nvme_bandwidth, nvme.Rate("bandwidth"));
+  MILLRACE_ASSIGN_OR_RETURN(node.nvme_bytes, nvme.Size("space"));
+  return absl::OkStatus();
 }
 
 class ClusterReader {
@@ -139,7 +152,7 @@ class ClusterReader {
       MILLRACE_ASSIGN_OR_RETURN(node.compute, ReadCompute(map, object_));
       MILLRACE_ASSIGN_OR_RETURN(node.power_w, map.NotNegative("power_w"));
       MILLRACE_ASSIGN_OR_RETURN(node.labels, ReadLabels(map));
-      MILLRACE_RETURN_IF_ERROR(CheckNvme(map, object_));
+      MILLRACE_RETURN_IF_ERROR(ReadNvme(map, object_, node));
       if (map.Find("count") == nullptr) {
         MILLRACE_RETURN_IF_ERROR(AddNode(map, std::move(node)));
         continue;
@@ -227,16 +240,6 @@ class ClusterReader {
 };
 
 }  // namespace
-
-const Link& Cluster::LinkBetween(int64_t a, int64_t b) const {
-  for (const NodePairLink& pair : links) {
-    if ((pair.node_a == a && pair.node_b == b) ||
-        (pair.node_a == b && pair.node_b == a)) {
-      return pair.link;
-    }
-  }
-  return link_default;
-}
 
 absl::StatusOr<Cluster> ParseCluster(absl::string_view text,
                                      absl::string_view object) {

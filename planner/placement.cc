@@ -16,6 +16,19 @@ constexpr int64_t kStatesMax = 20'000;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kBisections = 60;
 
+// A model and the sequences that must fit.
+struct StageModel {
+  const CostModel& model;
+  int64_t sequences = 1;
+
+  [[nodiscard]] int64_t num_layers() const { return model.num_layers(); }
+  [[nodiscard]] const Cluster& cluster() const { return model.cluster(); }
+  [[nodiscard]] bool Fits(int64_t node, int64_t begin, int64_t end) const {
+    return model.Fits(node, LayerRun{begin, end}, sequences) &&
+           model.Allows(node, {begin, end});
+  }
+};
+
 // Nodes that cannot be told apart.
 struct NodeKind {
   std::vector<int64_t> nodes;
@@ -36,7 +49,7 @@ std::vector<NodeKind> KindsOf(const Cluster& cluster, int64_t num_layers) {
     const Node& node = cluster.nodes[i];
     NodeKind& kind =
         kinds[{-node.memory_bytes, -node.memory_bandwidth.value_or(0),
-               -node.compute.value_or(0),
+               -node.ComputeRate(kComputeDefault).value_or(0),
                special[i] ? static_cast<int64_t>(i) + 1 : 0}];
     // A route has at most one node a layer.
     if (kind.count() < num_layers) {
@@ -55,9 +68,9 @@ std::vector<NodeKind> KindsOf(const Cluster& cluster, int64_t num_layers) {
 // (every node then counts as equally fast).
 double Cost(const StageModel& stages, int64_t node, int64_t begin,
             int64_t end) {
-  const std::optional<double> seconds = stages.Seconds(node, begin, end, 1);
-  return seconds.has_value() ? *seconds
-                             : stages.costs().NominalCost(begin, end);
+  const std::optional<PassCost> pass = stages.model.Pass(node, {begin, end});
+  return pass.has_value() ? stages.model.Seconds(*pass, 1)
+                          : stages.model.NominalCost({begin, end});
 }
 
 // For a bound on the cycle: how far each multiset of nodes can reach from layer
@@ -235,8 +248,9 @@ std::optional<Placement> PlaceBySpeed(const StageModel& stages,
   std::stable_sort(nodes.begin(), nodes.end(), [&](int64_t a, int64_t b) {
     const double cost_a = Cost(stages, a, 0, layers);
     const double cost_b = Cost(stages, b, 0, layers);
-    return cost_a != cost_b ? cost_a < cost_b
-                            : stages.Available(a) > stages.Available(b);
+    return cost_a != cost_b
+               ? cost_a < cost_b
+               : stages.model.Available(a) > stages.model.Available(b);
   });
   const int64_t most = std::min(
       {layers, nodes_max, static_cast<int64_t>(nodes.size()), int64_t{64}});
@@ -257,10 +271,10 @@ std::optional<Placement> PlaceBySpeed(const StageModel& stages,
 
 }  // namespace
 
-std::optional<Placement> PlaceContiguous(const StageModel& stages,
-                                         int64_t spare_nodes) {
-  const int64_t nodes_max =
-      static_cast<int64_t>(stages.cluster().nodes.size()) - spare_nodes;
+std::optional<Placement> PlaceContiguous(const CostModel& model,
+                                         int64_t sequences) {
+  const StageModel stages{model, sequences};
+  const int64_t nodes_max = model.num_nodes() - model.cluster().SpareNodes();
   const std::vector<NodeKind> kinds =
       KindsOf(stages.cluster(), stages.num_layers());
   ReachTable table(stages, kinds);

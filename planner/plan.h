@@ -5,29 +5,40 @@
 #include <string>
 #include <vector>
 
-#include "model/spec/stage_memory.h"
-#include "planner/cluster.h"
+#include "planner/costs.h"
 
 namespace millrace::planner {
 
+// What a plan is best at; the criteria of each are in criteria.h.
+enum class Objective { kThroughput, kConcurrency, kLatency, kNodes, kEnergy };
+
+// Which routes are considered. kAuto: the better of contiguous and interleaved,
+// contiguous where it is as good.
+enum class PlacementKind { kAuto, kContiguous, kInterleaved };
+
 // What a model is planned for.
 struct PlanOptions {
+  Objective objective = Objective::kThroughput;
+  PlacementKind placement = PlacementKind::kAuto;
   std::vector<int64_t> contexts = {4096};  // the first one must fit
   std::optional<int64_t> concurrency;      // sequences that must fit; else 1
   std::optional<int64_t> prompt_len;
+  std::optional<int64_t> output_len;
   std::optional<int64_t> chunk;  // prefill rows per pass, for TTFT; else 512
-  // How a stage is sized; layers, ends, context and sequences are filled in.
-  model::StageShape shape;
-  // Bytes of a worker beside its stage: program and link buffers.
-  int64_t process_bytes = 0;
+
+  // Sequences of the first context that must fit.
+  [[nodiscard]] int64_t sequences() const { return concurrency.value_or(1); }
 };
 
 struct RouteEntry {
   int64_t node = 0;  // index into the cluster's nodes
   int64_t first_layer = 0;
   int64_t last_layer = 0;  // included
+
+  [[nodiscard]] LayerRun run() const { return {first_layer, last_layer + 1}; }
 };
 
+// All that one node holds, in however many runs of layers.
 struct PlanStage {
   int64_t node = 0;
   int64_t weights_bytes = 0;
@@ -73,17 +84,21 @@ struct Bounds {
 struct Plan {
   bool fits = false;
   std::string verdict;
+  Objective objective = Objective::kThroughput;
+  // The one chosen; of a plan that does not fit the one asked for.
+  PlacementKind placement = PlacementKind::kContiguous;
   std::vector<RouteEntry> route;  // empty when it does not fit
-  std::vector<PlanStage> stages;
+  std::vector<PlanStage> stages;  // in the order in which the route meets them
   Binding binding;
   std::vector<ContextConcurrency> concurrency;
   std::optional<double> cycle_s;
   std::optional<double> loop_s;
   std::optional<int64_t> microbatches;
-  std::optional<double> tokens_per_s;
+  std::optional<double> tokens_per_s;  // nothing too where a cycle takes 0 s
   std::optional<double> tpot_s;
   std::optional<double> ttft_s;
-  int64_t rows = 1;  // sequences per micro-batch
+  // Sequences per micro-batch; nothing where unknown times decide it.
+  std::optional<int64_t> rows;
   Bounds bounds;
   std::vector<Advice> advice;
 };

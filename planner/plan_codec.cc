@@ -2,7 +2,8 @@
 
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
-#include "model/spec/model_costs.h"
+#include "planner/inputs_writer.h"
+#include "planner/plan_names.h"
 
 namespace millrace::planner {
 namespace {
@@ -20,18 +21,6 @@ Json NodeName(const Cluster& cluster, const std::optional<int64_t>& node) {
                           : Json(nullptr);
 }
 
-const char* NameOf(BindingKind kind) {
-  switch (kind) {
-    case BindingKind::kMemory:
-      return "memory";
-    case BindingKind::kTime:
-      return "time";
-    case BindingKind::kLink:
-      return "link";
-  }
-  return "memory";
-}
-
 json::array RouteJson(const Plan& plan, const Cluster& cluster) {
   json::array route;
   for (const RouteEntry& entry : plan.route) {
@@ -42,19 +31,23 @@ json::array RouteJson(const Plan& plan, const Cluster& cluster) {
   return route;
 }
 
-json::array StagesJson(const Plan& plan, const Cluster& cluster) {
+json::array StagesJson(const Plan& plan, const Cluster& cluster,
+                       bool of_real_model) {
   json::array stages;
   for (const PlanStage& stage : plan.stages) {
-    stages.push_back(
-        {{"node", NodeName(cluster, stage.node)},
-         {"weights_bytes", stage.weights_bytes},
-         {"scratch_bytes", stage.scratch_bytes},
-         {"kv_bytes_per_token", stage.kv_bytes_per_token},
-         {"state_bytes_per_sequence", stage.state_bytes_per_sequence},
-         {"free_bytes", stage.free_bytes},
-         {"segment_s", OrNull(stage.segment_s)},
-         {"kv_bytes", stage.kv_bytes},
-         {"resident_bytes", stage.resident_bytes}});
+    json::object out = {
+        {"node", NodeName(cluster, stage.node)},
+        {"weights_bytes", stage.weights_bytes},
+        {"scratch_bytes", stage.scratch_bytes},
+        {"kv_bytes_per_token", stage.kv_bytes_per_token},
+        {"state_bytes_per_sequence", stage.state_bytes_per_sequence},
+        {"free_bytes", stage.free_bytes},
+        {"segment_s", OrNull(stage.segment_s)}};
+    if (of_real_model) {
+      out["kv_bytes"] = stage.kv_bytes;
+      out["resident_bytes"] = stage.resident_bytes;
+    }
+    stages.push_back(std::move(out));
   }
   return stages;
 }
@@ -88,72 +81,37 @@ json::object Provenance() {
   return words;
 }
 
-json::object ClusterJson(const Cluster& cluster) {
-  json::array nodes;
-  for (const Node& node : cluster.nodes) {
-    json::object entry;
-    entry["name"] = node.name;
-    entry["memory"] = node.memory_bytes;
-    if (node.memory_bandwidth.has_value()) {
-      entry["memory_bandwidth"] = *node.memory_bandwidth;
-    }
-    if (node.compute.has_value()) {
-      entry["compute"] = {{"default", *node.compute}};
-    }
-    if (node.power_w.has_value()) {
-      entry["power_w"] = *node.power_w;
-    }
-    nodes.push_back(entry);
+json::object OptionsJson(const PlanOptions& options) {
+  json::array contexts;
+  for (const int64_t context : options.contexts) {
+    contexts.push_back(context);
   }
-  json::object out;
-  out["version"] = 1;
-  out["nodes"] = nodes;
-  out["reserve"] = cluster.reserve_bytes;
-  if (cluster.link_default.bandwidth.has_value()) {
-    out["link_default"] = {{"bandwidth", *cluster.link_default.bandwidth},
-                           {"latency", OrNull(cluster.link_default.latency_s)}};
-  }
-  return out;
-}
-
-json::object CostsJson(const model::ModelSpec& spec) {
-  json::array layers;
-  for (const model::LayerSpec& layer : spec.layers) {
-    const model::PartCosts costs = model::CostsOf(layer);
-    layers.push_back(
-        {{"kind", model::KindOf(layer)},
-         {"weights", costs.weights_bytes()},
-         {"kv_per_token", model::KvBytesPerToken(layer, model::kKv16Bit)},
-         {"flops_per_token", costs.operations_per_token},
-         {"bytes_per_token", costs.read_bytes_per_token}});
-  }
-  const auto part = [](const model::PartCosts& costs) {
-    return json::object{{"weights", costs.weights_bytes()},
-                        {"flops_per_token", costs.operations_per_token},
-                        {"bytes_per_token", costs.read_bytes_per_token}};
-  };
-  return json::object{{"version", 1},
-                      {"name", spec.name},
-                      {"hidden_bytes", spec.hidden_size * 4},
-                      {"layers", layers},
-                      {"first", part(model::EmbeddingCosts(spec))},
-                      {"last", part(model::HeadCosts(spec))}};
+  return {{"objective", NameOf(options.objective)},
+          {"placement", NameOf(options.placement)},
+          {"contexts", std::move(contexts)},
+          {"concurrency", OrNull(options.concurrency)},
+          {"prompt_len", OrNull(options.prompt_len)},
+          {"output_len", OrNull(options.output_len)},
+          {"chunk", OrNull(options.chunk)}};
 }
 
 }  // namespace
 
-Json PlanToJson(const Plan& plan, const model::ModelSpec& spec,
-                const Cluster& cluster) {
+Json PlanToJson(const Plan& plan, const ModelCosts& costs,
+                const Cluster& cluster, const PlanOptions& options) {
   json::object out;
   out["version"] = 1;
-  out["model"] = {{"name", spec.name}, {"digest", spec.digest}};
+  out["model"] = {
+      {"name", costs.name},
+      {"digest", costs.digest.empty() ? Json(nullptr)
+                                      : Json(json::string(costs.digest))}};
   out["fits"] = plan.fits;
   out["verdict"] = plan.verdict;
-  out["objective"] = "throughput";
-  out["placement"] = "contiguous";
-  out["nodes_used"] = plan.route.size();
+  out["objective"] = NameOf(plan.objective);
+  out["placement"] = NameOf(plan.placement);
+  out["nodes_used"] = plan.stages.size();
   out["route"] = RouteJson(plan, cluster);
-  out["stages"] = StagesJson(plan, cluster);
+  out["stages"] = StagesJson(plan, cluster, !costs.digest.empty());
   out["binding"] = {{"kind", NameOf(plan.binding.kind)},
                     {"node", NodeName(cluster, plan.binding.node)}};
   out["concurrency"] = ConcurrencyJson(plan, cluster);
@@ -174,8 +132,9 @@ Json PlanToJson(const Plan& plan, const model::ModelSpec& spec,
   }
   out["advice"] = advice;
   out["provenance"] = Provenance();
-  out["inputs"] = {{"cluster", ClusterJson(cluster)},
-                   {"costs", CostsJson(spec)}};
+  out["inputs"] = {{"cluster", ClusterToJson(cluster)},
+                   {"costs", CostsToJson(costs)},
+                   {"options", OptionsJson(options)}};
   return out;
 }
 

@@ -1,180 +1,203 @@
 #include "planner/plan_numbers.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+
+#include "absl/container/flat_hash_map.h"
+#include "planner/route_times.h"
 
 namespace millrace::planner {
 namespace {
 
 constexpr int64_t kChunkDefault = 512;
-// A ratio this close to a whole number is that number.
-constexpr double kWholeTolerance = 1e-12;
 
-int64_t CeilRatio(double ratio) {
-  const double nearest = std::round(ratio);
-  if (std::fabs(ratio - nearest) <= kWholeTolerance * std::max(1.0, ratio)) {
-    return static_cast<int64_t>(nearest);
-  }
-  return static_cast<int64_t>(std::ceil(ratio));
+int64_t Saturated(const absl::int128& value) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return value > kMost ? kMost : static_cast<int64_t>(value);
 }
 
-struct Times {
-  double cycle_s = 0;
-  double loop_s = 0;
-  Binding binding;
-};
-
-// Cycle and loop with `rows` sequences per micro-batch; nothing where a number
-// is missing.
-std::optional<Times> TimesOf(const StageModel& stages, const Plan& plan,
-                             int64_t rows) {
-  Times times;
-  times.binding.kind = BindingKind::kTime;
-  for (const RouteEntry& entry : plan.route) {
-    const std::optional<double> seconds = stages.Seconds(
-        entry.node, entry.first_layer, entry.last_layer + 1, rows);
-    if (!seconds.has_value()) {
-      return std::nullopt;
-    }
-    times.loop_s += *seconds;
-    if (*seconds > times.cycle_s) {
-      times.cycle_s = *seconds;
-      times.binding = {BindingKind::kTime, entry.node};
-    }
-  }
-  const double vector_bytes = static_cast<double>(stages.hidden_bytes());
-  for (size_t hop = 0; hop + 1 < plan.route.size(); ++hop) {
-    const int64_t from = plan.route[hop].node;
-    const Link& link =
-        stages.cluster().LinkBetween(from, plan.route[hop + 1].node);
-    if (!link.bandwidth.has_value() || !link.latency_s.has_value()) {
-      return std::nullopt;
-    }
-    const double occupancy =
-        static_cast<double>(rows) * vector_bytes / *link.bandwidth;
-    times.loop_s += *link.latency_s + occupancy;
-    if (occupancy > times.cycle_s) {
-      times.cycle_s = occupancy;
-      times.binding = {BindingKind::kLink, from};
-    }
-  }
-  const int64_t first = plan.route.front().node;
-  const int64_t last = plan.route.back().node;
-  if (first != last) {
-    const Link& back = stages.cluster().LinkBetween(last, first);
-    if (!back.latency_s.has_value()) {
-      return std::nullopt;
-    }
-    times.loop_s += *back.latency_s;
-  }
-  return times;
-}
-
-int64_t MicrobatchesOf(const Times& times) {
-  return times.cycle_s == 0
-             ? 1
-             : std::max<int64_t>(1, CeilRatio(times.loop_s / times.cycle_s));
-}
-
-// The smallest number of sequences per micro-batch that serves `concurrency`.
-int64_t RowsFor(const StageModel& stages, const Plan& plan,
-                int64_t concurrency) {
-  for (int64_t rows = 1; rows < concurrency; ++rows) {
-    const std::optional<Times> times = TimesOf(stages, plan, rows);
-    if (!times.has_value() || rows * MicrobatchesOf(*times) >= concurrency) {
-      return rows;
-    }
-  }
-  return std::max<int64_t>(1, concurrency);
-}
-
-void FillTimes(const StageModel& stages, const PlanOptions& options,
-               Plan& plan) {
-  plan.rows = options.concurrency.has_value()
-                  ? RowsFor(stages, plan, *options.concurrency)
-                  : 1;
-  const std::optional<Times> times = TimesOf(stages, plan, plan.rows);
-  if (!times.has_value()) {
+void FillTimes(const RouteTimes& times, const PlanOptions& options,
+               const Measures& measures, Plan& plan) {
+  plan.rows = measures.rows;
+  plan.cycle_s = measures.cycle_s;
+  plan.loop_s = measures.loop_s;
+  plan.microbatches = measures.microbatches;
+  plan.tokens_per_s = measures.tokens_per_s;
+  if (!times.known()) {
     return;
   }
-  plan.cycle_s = times->cycle_s;
-  plan.loop_s = times->loop_s;
-  plan.binding = times->binding;
-  const int64_t microbatches = MicrobatchesOf(*times);
-  plan.microbatches = microbatches;
-  const auto n = static_cast<double>(microbatches);
-  if (times->cycle_s > 0) {
-    plan.tokens_per_s = static_cast<double>(plan.rows) *
-                        std::min(n / times->loop_s, 1 / times->cycle_s);
-  }
-  plan.tpot_s = std::max(times->loop_s, n * times->cycle_s);
+  plan.tpot_s = std::max(
+      *plan.loop_s, static_cast<double>(*plan.microbatches) * *plan.cycle_s);
   if (options.prompt_len.has_value()) {
-    const int64_t chunk = options.chunk.value_or(kChunkDefault);
-    const int64_t rows = std::min(*options.prompt_len, chunk);
-    const std::optional<Times> prefill = TimesOf(stages, plan, rows);
+    const int64_t rows =
+        std::min(*options.prompt_len, options.chunk.value_or(kChunkDefault));
     const int64_t passes = (*options.prompt_len + rows - 1) / rows;
-    plan.ttft_s =
-        prefill->loop_s + static_cast<double>(passes - 1) * prefill->cycle_s;
+    plan.ttft_s = times.LoopSeconds(rows) +
+                  static_cast<double>(passes - 1) * times.CycleSeconds(rows);
   }
 }
 
-PlanStage StageOf(const StageModel& stages, const PlanOptions& options,
-                  const RouteEntry& entry, int64_t rows) {
-  const int64_t begin = entry.first_layer;
-  const int64_t end = entry.last_layer + 1;
+PlanStage StageOf(const CostModel& model, const NodeRuns& node,
+                  int64_t sequences) {
   PlanStage stage;
-  stage.node = entry.node;
-  stage.weights_bytes = stages.costs().WeightsBytes(begin, end);
-  stage.scratch_bytes = stages.ScratchBytes(begin, end);
-  stage.kv_bytes_per_token = stages.KvBytesPerToken(begin, end);
+  stage.node = node.node;
+  stage.weights_bytes = model.WeightsBytes(node.runs);
+  stage.scratch_bytes = model.ScratchBytes(node.runs);
+  absl::int128 pools = 0;
+  for (const LayerRun& run : node.runs) {
+    stage.kv_bytes_per_token += model.KvBytesPerToken(run);
+    stage.state_bytes_per_sequence += model.StateBytes(run);
+    pools += model.SequenceBytes(run) * sequences;
+  }
   stage.free_bytes =
-      stages.Available(entry.node) - stage.weights_bytes - stage.scratch_bytes;
-  stage.segment_s = stages.Seconds(entry.node, begin, end, rows);
-  stage.kv_bytes = stages.KvBytes(begin, end, options.contexts[0],
-                                  options.concurrency.value_or(1));
+      model.Available(node.node) - stage.weights_bytes - stage.scratch_bytes;
+  stage.kv_bytes = Saturated(pools);
   stage.resident_bytes =
-      stage.weights_bytes + stage.scratch_bytes + stage.kv_bytes;
+      Saturated(pools + stage.weights_bytes + stage.scratch_bytes);
   return stage;
 }
 
-ContextConcurrency ConcurrencyAt(const StageModel& stages, const Plan& plan,
+// Seconds of all segments of a node; nothing where a rate is missing or where
+// the rows are unknown and matter.
+std::optional<double> SegmentSeconds(const CostModel& model,
+                                     const std::optional<PassCost>& pass,
+                                     const std::optional<int64_t>& rows) {
+  if (!pass.has_value()) {
+    return std::nullopt;
+  }
+  if (!rows.has_value()) {
+    const double one = model.Seconds(*pass, 1);
+    return pass->row_s == 0 && model.Seconds(*pass, 2) == one
+               ? std::optional<double>(one)
+               : std::nullopt;
+  }
+  return model.Seconds(*pass, *rows);
+}
+
+Measures MeasureTimes(const CostModel& model, const RouteTimes& times,
+                      const std::optional<int64_t>& sequences) {
+  Measures measures;
+  measures.nodes_used = static_cast<int64_t>(times.nodes().size());
+  measures.watts = 0;
+  for (const RouteTimes::NodePass& own : times.nodes()) {
+    const std::optional<double>& power =
+        model.cluster().nodes[static_cast<size_t>(own.node)].power_w;
+    if (!power.has_value()) {
+      measures.watts.reset();
+      break;
+    }
+    *measures.watts += *power;
+  }
+  if (!times.known()) {
+    if (!sequences.has_value()) {
+      measures.rows = 1;
+    }
+    return measures;
+  }
+  const int64_t rows = sequences.has_value() ? times.RowsFor(*sequences) : 1;
+  const int64_t microbatches = times.Microbatches(rows);
+  const double cycle = times.CycleSeconds(rows);
+  const double loop = times.LoopSeconds(rows);
+  measures.rows = rows;
+  measures.microbatches = microbatches;
+  measures.cycle_s = cycle;
+  measures.loop_s = loop;
+  if (cycle > 0) {
+    measures.tokens_per_s =
+        static_cast<double>(rows) *
+        std::min(static_cast<double>(microbatches) / loop, 1 / cycle);
+  }
+  return measures;
+}
+
+Binding BindingOf(const RouteTimes& times, const Plan& plan) {
+  const bool by_memory = plan.objective == Objective::kConcurrency ||
+                         plan.objective == Objective::kNodes;
+  return by_memory || !times.known()
+             ? Binding{BindingKind::kMemory,
+                       plan.concurrency.front().binding_node}
+             : times.CycleBinding(*plan.rows);
+}
+
+}  // namespace
+
+std::vector<NodeRuns> RunsByNode(std::span<const RouteEntry> route) {
+  std::vector<NodeRuns> nodes;
+  absl::flat_hash_map<int64_t, size_t> place;
+  for (const RouteEntry& entry : route) {
+    const auto [found, is_new] = place.emplace(entry.node, nodes.size());
+    if (is_new) {
+      nodes.push_back({entry.node, {}});
+    }
+    nodes[found->second].runs.push_back(entry.run());
+  }
+  return nodes;
+}
+
+std::vector<RouteEntry> MergeRoute(std::span<const RouteEntry> route) {
+  std::vector<RouteEntry> merged;
+  for (const RouteEntry& entry : route) {
+    if (!merged.empty() && merged.back().node == entry.node) {
+      merged.back().last_layer = entry.last_layer;
+    } else {
+      merged.push_back(entry);
+    }
+  }
+  return merged;
+}
+
+ContextConcurrency ConcurrencyAt(const CostModel& model,
+                                 std::span<const NodeRuns> nodes,
                                  int64_t context) {
   ContextConcurrency result;
   result.context = context;
-  for (size_t i = 0; i < plan.route.size(); ++i) {
-    const RouteEntry& entry = plan.route[i];
-    const int64_t need =
-        stages.KvBytes(entry.first_layer, entry.last_layer + 1, context, 1);
+  for (const NodeRuns& node : nodes) {
+    absl::int128 need = 0;
+    for (const LayerRun& run : node.runs) {
+      need += model.SequenceBytesAt(run, context);
+    }
     if (need == 0) {
       continue;
     }
-    const int64_t sequences =
-        std::max<int64_t>(0, plan.stages[i].free_bytes) / need;
+    const int64_t free = model.Available(node.node) -
+                         model.WeightsBytes(node.runs) -
+                         model.ScratchBytes(node.runs);
+    const auto sequences =
+        static_cast<int64_t>(absl::int128(std::max<int64_t>(0, free)) / need);
     if (!result.sequences.has_value() || sequences < *result.sequences) {
       result.sequences = sequences;
-      result.binding_node = entry.node;
+      result.binding_node = node.node;
     }
   }
   return result;
 }
 
-}  // namespace
+Measures MeasureRoute(const CostModel& model, std::span<const RouteEntry> route,
+                      std::optional<int64_t> sequences) {
+  Measures measures = MeasureTimes(model, RouteTimes(model, route), sequences);
+  measures.sequences =
+      ConcurrencyAt(model, RunsByNode(route), model.context()).sequences;
+  return measures;
+}
 
-void FillNumbers(const StageModel& stages, const PlanOptions& options,
+void FillNumbers(const CostModel& model, const PlanOptions& options,
                  Plan& plan) {
-  plan.binding = {BindingKind::kMemory, std::nullopt};
-  FillTimes(stages, options, plan);
-  plan.stages.clear();
-  for (const RouteEntry& entry : plan.route) {
-    plan.stages.push_back(StageOf(stages, options, entry, plan.rows));
-  }
+  plan.route = MergeRoute(plan.route);
+  const std::vector<NodeRuns> nodes = RunsByNode(plan.route);
   plan.concurrency.clear();
   for (const int64_t context : options.contexts) {
-    plan.concurrency.push_back(ConcurrencyAt(stages, plan, context));
+    plan.concurrency.push_back(ConcurrencyAt(model, nodes, context));
   }
-  if (!plan.cycle_s.has_value()) {
-    plan.binding.node = plan.concurrency.front().binding_node;
+  const RouteTimes times(model, plan.route);
+  FillTimes(times, options, MeasureTimes(model, times, options.concurrency),
+            plan);
+  plan.stages.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    plan.stages.push_back(StageOf(model, nodes[i], options.sequences()));
+    plan.stages.back().segment_s =
+        SegmentSeconds(model, times.nodes()[i].pass, plan.rows);
   }
+  plan.binding = BindingOf(times, plan);
 }
 
 }  // namespace millrace::planner

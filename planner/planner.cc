@@ -9,19 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/quantity.h"
+#include "base/status_macros.h"
+#include "planner/cost_model.h"
+#include "planner/criteria.h"
 #include "planner/placement.h"
 #include "planner/plan_numbers.h"
 
 namespace millrace::planner {
 namespace {
-
-int64_t SpareNodes(const Cluster& cluster) {
-  int64_t spare = 0;
-  for (const Constraint& constraint : cluster.constraints) {
-    spare = std::max(spare, constraint.spare_nodes);
-  }
-  return spare;
-}
 
 // What the nodes that may be used have for a model, at best.
 struct Room {
@@ -31,11 +26,11 @@ struct Room {
   std::string named;  // how a sentence calls these nodes
 };
 
-Room RoomOf(const StageModel& stages, int64_t spare) {
-  const auto all = static_cast<int64_t>(stages.cluster().nodes.size());
+Room RoomOf(const CostModel& model, int64_t spare) {
+  const auto all = static_cast<int64_t>(model.cluster().nodes.size());
   std::vector<int64_t> available;
   for (int64_t node = 0; node < all; ++node) {
-    available.push_back(std::max<int64_t>(0, stages.Available(node)));
+    available.push_back(std::max<int64_t>(0, model.Available(node)));
   }
   std::sort(available.rbegin(), available.rend());
   available.resize(static_cast<size_t>(std::max<int64_t>(0, all - spare)));
@@ -54,19 +49,20 @@ Room RoomOf(const StageModel& stages, int64_t spare) {
 
 // Memory of the whole model and of the whole cluster: the first thing to look
 // at when it does not fit.
-std::string WhyNot(const StageModel& stages, int64_t spare) {
-  const int64_t layers = stages.num_layers();
-  const int64_t weights = stages.costs().WeightsBytes(0, layers);
-  const Room room = RoomOf(stages, spare);
+std::string WhyNot(const CostModel& model, int64_t spare) {
+  const int64_t layers = model.num_layers();
+  const int64_t weights = model.WeightsBytes(LayerRun{0, layers});
+  const Room room = RoomOf(model, spare);
   if (room.nodes == 0) {
     return absl::StrCat("does not fit: the constraint spare keeps ", spare,
                         " nodes unused, the cluster has ",
-                        stages.cluster().nodes.size());
+                        model.cluster().nodes.size());
   }
   int64_t widest = 0;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    widest = std::max(widest, stages.costs().WeightsBytes(layer, layer + 1) +
-                                  stages.ScratchBytes(layer, layer + 1));
+    const LayerRun run = {layer, layer + 1};
+    widest = std::max(widest,
+                      model.WeightsBytes(run) + model.ScratchBytes({&run, 1}));
   }
   if (weights > room.together) {
     return absl::StrCat("does not fit: the weights are ", HumanSize(weights),
@@ -86,7 +82,7 @@ std::string WhyNot(const StageModel& stages, int64_t spare) {
 }
 
 std::string WhyYes(const Plan& plan, const Cluster& cluster) {
-  std::string text = absl::StrCat("fits on ", plan.route.size(), " of ",
+  std::string text = absl::StrCat("fits on ", plan.stages.size(), " of ",
                                   cluster.nodes.size(), " nodes");
   const ContextConcurrency& first = plan.concurrency.front();
   if (first.sequences.has_value()) {
@@ -110,45 +106,51 @@ void FillBounds(const Placement& placement, Plan& plan) {
   }
 }
 
-Plan PlanOnce(const model::ModelSpec& spec, const Cluster& cluster,
-              const PlanOptions& options) {
-  const StageModel stages(spec, cluster, options);
+absl::StatusOr<Plan> PlanOnce(const PlanInput& input) {
+  const CostModel model(input.costs, input.cluster, input.options.contexts[0],
+                        input.scratch);
   Plan plan;
-  const int64_t spare = SpareNodes(cluster);
-  const std::optional<Placement> placement = PlaceContiguous(stages, spare);
+  plan.objective = input.options.objective;
+  const absl::StatusOr<std::vector<Criterion>> criteria =
+      CriteriaOf(plan.objective, model);
+  if (!criteria.ok() && !input.unknown_speeds_are_equal) {
+    return criteria.status();
+  }
+  const std::optional<Placement> placement =
+      PlaceContiguous(model, input.options.sequences());
   if (!placement.has_value()) {
-    plan.verdict = WhyNot(stages, spare);
+    plan.verdict = WhyNot(model, input.cluster.SpareNodes());
     return plan;
   }
   plan.fits = true;
   plan.route = placement->route;
-  FillNumbers(stages, options, plan);
+  FillNumbers(model, input.options, plan);
   FillBounds(*placement, plan);
-  plan.verdict = WhyYes(plan, cluster);
+  plan.verdict = WhyYes(plan, input.cluster);
   return plan;
 }
 
 // What one more node like the first would bring, found by planning anew.
-void AddAdvice(const model::ModelSpec& spec, const Cluster& cluster,
-               const PlanOptions& options, Plan& plan) {
+absl::Status AddAdvice(const PlanInput& input, Plan& plan) {
+  const Cluster& cluster = input.cluster;
   if (cluster.nodes.size() >= static_cast<size_t>(kNodesMax)) {
-    return;
+    return absl::OkStatus();
   }
   Cluster larger = cluster;
   const Node& kind = cluster.nodes.front();
   larger.nodes.push_back(kind);
-  const Plan with = PlanOnce(spec, larger, options);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const Plan with,
+      PlanOnce({input.costs, larger, input.options, input.scratch,
+                input.unknown_speeds_are_equal}));
   Advice advice;
   advice.change = absl::StrCat("one more node like ", kind.name);
-  if (!plan.fits) {
-    if (with.fits) {
-      advice.effect = "fits";
-      plan.advice.push_back(advice);
-    }
-    return;
+  if (!plan.fits && with.fits) {
+    advice.effect = "fits";
+    plan.advice.push_back(advice);
   }
-  if (!with.fits) {
-    return;
+  if (!plan.fits || !with.fits) {
+    return absl::OkStatus();
   }
   if (plan.tokens_per_s.has_value() && with.tokens_per_s.has_value()) {
     advice.gain = *with.tokens_per_s / *plan.tokens_per_s - 1;
@@ -157,14 +159,14 @@ void AddAdvice(const model::ModelSpec& spec, const Cluster& cluster,
       plan.advice.push_back(advice);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-Plan MakePlan(const model::ModelSpec& spec, const Cluster& cluster,
-              const PlanOptions& options) {
-  Plan plan = PlanOnce(spec, cluster, options);
-  AddAdvice(spec, cluster, options, plan);
+absl::StatusOr<Plan> MakePlan(const PlanInput& input) {
+  MILLRACE_ASSIGN_OR_RETURN(Plan plan, PlanOnce(input));
+  MILLRACE_RETURN_IF_ERROR(AddAdvice(input, plan));
   return plan;
 }
 

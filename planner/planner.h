@@ -1,18 +1,26 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "model/spec/model_spec.h"
 #include "planner/cluster.h"
+#include "planner/costs.h"
 #include "planner/plan.h"
 
 namespace millrace::planner {
 
-// Places a model on a cluster, contiguous, for the most tokens per second, and
-// works every number of the plan out from its route. Pure. A model that does
-// not fit is a Plan with fits == false and a verdict, not an error.
-// A node that lacks the bandwidth or compute that times need leaves them out;
-// speeds are then taken as equal.
-Plan MakePlan(const model::ModelSpec& spec, const Cluster& cluster,
-              const PlanOptions& options);
+// A model to be placed on a cluster. Borrows; both have passed their codecs.
+struct PlanInput {
+  const ModelCosts& costs;
+  const Cluster& cluster;
+  const PlanOptions& options;
+  ScratchFunction scratch = {};
+  // Where times are unknown and the objective needs them: compare routes as if
+  // all nodes were equally fast. Else that is an error.
+  bool unknown_speeds_are_equal = false;
+};
+
+// Places the model and works every number of the plan out from its route. Pure.
+// A model that does not fit is a Plan with fits == false and a verdict, not an
+// error. InputError where the objective needs a field that is missing.
+absl::StatusOr<Plan> MakePlan(const PlanInput& input);
 
 }  // namespace millrace::planner

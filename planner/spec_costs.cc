@@ -107,6 +107,7 @@ int64_t KvPositionsMax(int64_t window, int64_t prefill_chunk) {
 ModelCosts CostsOfSpec(const model::ModelSpec& spec, const CostsShape& shape) {
   ModelCosts out;
   out.name = spec.name;
+  out.digest = spec.digest;
   // Between layers the residual stream is f32.
   out.hidden_bytes = spec.hidden_size * 4;
   for (const model::LayerSpec& layer : spec.layers) {

@@ -42,12 +42,17 @@ constraints: [{spare: 1}]
     ASSERT_EQ(cluster->nodes.size(), 3u);
     EXPECT_EQ(cluster->nodes[0].memory_bytes, 44'000'000'000);
     EXPECT_EQ(cluster->nodes[0].memory_bandwidth, 2e11);
-    EXPECT_EQ(cluster->nodes[0].compute, 4e12);
+    EXPECT_EQ(cluster->nodes[0].ComputeRate("q4_0"), 9e12);
+    EXPECT_EQ(cluster->nodes[0].ComputeRate("bf16"), 4e12);
+    EXPECT_EQ(cluster->nodes[0].nvme_bandwidth, 3e9);
+    EXPECT_EQ(cluster->nodes[0].nvme_bytes, 2'000'000'000'000);
     EXPECT_EQ(cluster->nodes[2].name, "b-1");
     EXPECT_EQ(cluster->nodes[2].memory_bytes, int64_t{3} << 29);
-    EXPECT_FALSE(cluster->nodes[2].compute.has_value());
-    EXPECT_EQ(cluster->LinkBetween(2, 0).bandwidth, 12.5e9);
-    EXPECT_EQ(cluster->LinkBetween(0, 1).latency_s, 3e-5);
+    EXPECT_FALSE(cluster->nodes[2].ComputeRate("bf16").has_value());
+    ASSERT_EQ(cluster->links.size(), 1u);
+    EXPECT_EQ(cluster->links[0].node_b, 2);
+    EXPECT_EQ(cluster->links[0].link.bandwidth, 12.5e9);
+    EXPECT_EQ(cluster->link_default.latency_s, 3e-5);
     EXPECT_EQ(cluster->reserve_bytes, int64_t{1} << 30);
     EXPECT_EQ(cluster->constraints[0].spare_nodes, 1);
   }

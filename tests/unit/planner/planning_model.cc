@@ -1,5 +1,10 @@
 #include "tests/unit/planner/planning_model.h"
 
+#include "base/check.h"
+#include "planner/planner.h"
+#include "planner/spec_costs.h"
+#include "planner/stage_scratch.h"
+
 namespace millrace::testing {
 namespace {
 
@@ -25,6 +30,7 @@ model::RmsNormSpec Norm() {
 model::ModelSpec PlanningModel(const std::vector<int64_t>& widths) {
   model::ModelSpec spec;
   spec.name = "planning";
+  spec.digest = "sha256:planning";
   spec.hidden_size = kHidden;
   spec.vocab_size = 512;
   spec.context_length = 4096;
@@ -52,14 +58,33 @@ model::ModelSpec PlanningModel(const std::vector<int64_t>& widths) {
   return spec;
 }
 
-planner::PlanOptions SmallOptions(int64_t context) {
+model::StageShape SmallShape(int64_t context) {
+  model::StageShape shape;
+  shape.context = context;
+  shape.rows_max = 4;
+  shape.prefill_chunk = 2;
+  shape.kv = model::kKv16Bit;
+  return shape;
+}
+
+planner::PlanOptions OptionsFor(int64_t context) {
   planner::PlanOptions options;
   options.contexts = {context};
-  options.shape.rows_max = 4;
-  options.shape.prefill_chunk = 2;
-  options.shape.kv = model::kKv16Bit;
-  options.process_bytes = 1000;
   return options;
+}
+
+planner::Plan PlanOf(const model::ModelSpec& spec,
+                     const planner::Cluster& cluster,
+                     const planner::PlanOptions& options, model::KvFormat kv) {
+  model::StageShape shape = SmallShape(options.contexts[0]);
+  shape.kv = kv;
+  const planner::ModelCosts costs =
+      planner::CostsOfSpec(spec, {shape.kv, shape.prefill_chunk});
+  const absl::StatusOr<planner::Plan> plan = planner::MakePlan(
+      {costs, cluster, options,
+       planner::ScratchOf(spec, shape, kSmallProcessBytes), true});
+  MILLRACE_CHECK(plan.ok());
+  return *plan;
 }
 
 }  // namespace millrace::testing

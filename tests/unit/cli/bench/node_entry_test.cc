@@ -55,7 +55,7 @@ TEST(NodeEntryTest, ThePlannerReadsTheText) {
   EXPECT_EQ(node.name, "big-1");
   EXPECT_EQ(node.memory_bytes, 23'456'000'000);
   EXPECT_THAT(node.memory_bandwidth, Optional(DoubleNear(23.46e9, 1)));
-  EXPECT_EQ(node.compute, 8e11);
+  EXPECT_EQ(node.ComputeRate(planner::kComputeDefault), 8e11);
 }
 
 TEST(NodeEntryTest, ThePlannerReadsTheJson) {
