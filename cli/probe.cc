@@ -18,14 +18,24 @@
 #include "cli/bench/disk_probe.h"
 #include "cli/bench/node_entry.h"
 #include "cli/bench/node_probe.h"
+#include "cli/bench/statistics.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
 #include "cli/host_name.h"
+#include "cli/interrupt.h"
+#include "cli/interrupt_flag.h"
 #include "cli/kernel_choices.h"
+#include "cli/node_answers.h"
 #include "cli/version.h"
+#include "stage-worker/server/node_client.h"
+#include "stage-worker/server/node_service.h"
+#include "transport/endpoint.h"
 
 namespace millrace::cli {
 namespace {
+
+// For a peer to say who it is.
+constexpr absl::Duration kAskTimeout = absl::Seconds(3);
 
 class ProbeCommand final : public Command {
  public:
@@ -40,7 +50,15 @@ class ProbeCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
+  [[nodiscard]] absl::Status CheckFlags() const;
+  [[nodiscard]] std::string Name() const {
+    return NodeName(name_.empty() ? HostName("node") : name_);
+  }
   absl::StatusOr<NodeProbeOptions> ProbeOptions(Console& console) const;
+  absl::Status MeasureThis(Console& console, const NodeProbeOptions& options);
+  absl::Status MeasureLink(Console& console) const;
+  // Answers others until an interrupt.
+  absl::Status Listen(Console& console, const NodeProbeOptions& options) const;
 
   bool quick_ = false;
   std::string name_;
@@ -48,6 +66,8 @@ class ProbeCommand final : public Command {
   std::string nvme_;
   std::string record_;
   std::string peer_;
+  std::string listen_;
+  bool insecure_ = false;
   std::optional<int64_t> threads_;
   std::string kernels_ = "auto";
 };
@@ -62,7 +82,13 @@ void ProbeCommand::Define(CLI::App& app) {
   app.add_option("--record", record_,
                  "Bytes of one read from it, as an expert's 12MB; default: "
                  "4MiB");
-  app.add_option("--peer", peer_, "Not in this version");
+  app.add_option("--peer", peer_,
+                 "Measure the link to another node instead: HOST:PORT of its "
+                 "`probe --listen` or `stage-worker --control`");
+  app.add_option("--listen", listen_,
+                 "Measure nothing and answer other nodes' --peer, HOST:PORT");
+  app.add_flag("--insecure", insecure_,
+               "The network is trusted: listen and dial off loopback");
   app.add_option("--threads", threads_, "Threads; default: all cores");
   app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
 }
@@ -140,19 +166,27 @@ void ShowNode(Console& console, const NodeProbe& probe,
       "\n", NodeYaml(probe.node)));
 }
 
-absl::Status ProbeCommand::Run(Console& console) {
-  if (!peer_.empty()) {
-    return UsageError("--peer", "is not in this version of millrace");
+absl::Status ProbeCommand::CheckFlags() const {
+  if (!peer_.empty() && !listen_.empty()) {
+    return UsageError("--listen", "cannot be given together with --peer",
+                      "give one of the two on either node");
+  }
+  const bool link = !peer_.empty() || !listen_.empty();
+  if (link && !nvme_.empty()) {
+    return UsageError("--nvme", "is measured without --peer and --listen");
   }
   if (!record_.empty() && nvme_.empty()) {
     return UsageError("--record", "is of the disk that --nvme names",
                       "give --nvme DIR");
   }
-  MILLRACE_ASSIGN_OR_RETURN(const NodeProbeOptions options,
-                            ProbeOptions(console));
+  return absl::OkStatus();
+}
+
+absl::Status ProbeCommand::MeasureThis(Console& console,
+                                       const NodeProbeOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(const int64_t record_bytes, RecordBytes(record_));
   MILLRACE_ASSIGN_OR_RETURN(NodeProbe probe, ProbeNode(options));
-  probe.node.name = NodeName(name_.empty() ? HostName("node") : name_);
+  probe.node.name = Name();
   if (!nvme_.empty()) {
     console.Progress(absl::StrCat("measuring the disk of ", nvme_));
     MILLRACE_ASSIGN_OR_RETURN(probe.node.nvme,
@@ -161,6 +195,76 @@ absl::Status ProbeCommand::Run(Console& console) {
   console.Progress("");
   ShowNode(console, probe, options);
   return absl::OkStatus();
+}
+
+absl::Status ProbeCommand::MeasureLink(Console& console) const {
+  worker::LinkQuestion question;
+  MILLRACE_ASSIGN_OR_RETURN(question.peer, transport::ParseEndpoint(peer_));
+  question.insecure = insecure_;
+  question.rounds = quick_ ? 3 : 9;
+  question.time = quick_ ? absl::Seconds(2) : absl::Seconds(10);
+  MILLRACE_RETURN_IF_ERROR(
+      transport::RequireTrustedLink(question.peer, insecure_));
+  const InterruptFlag interrupted;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const control::NodeDescription peer,
+      worker::NodeClient::Open(question.peer, interrupted.flag())
+          ->Describe(kAskTimeout));
+  LinkEntry link;
+  link.from = Name();
+  link.to = peer.name;
+  if (link.from == link.to) {
+    return UsageError("--name", absl::StrCat("both nodes are called ", link.to),
+                      "give one of them another --name");
+  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      const transport::LinkRounds rounds,
+      worker::MeasureLinkTo(question, interrupted.flag()));
+  link.bandwidth_out = SpreadOf(rounds.bandwidth_out);
+  link.bandwidth_in = SpreadOf(rounds.bandwidth_in);
+  link.latency_s = SpreadOf(rounds.latency_s);
+  if (console.json()) {
+    console.OutJson(boost::json::object{{"link", LinkJson(link)},
+                                        {"spread", LinkSpreadJson(link)},
+                                        {"version", Version()},
+                                        {"peer_version", peer.version}});
+  } else {
+    console.Out(LinkYaml(link));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProbeCommand::Listen(Console& console,
+                                  const NodeProbeOptions& options) const {
+  const NodeIdentity identity = {
+      .name = Name(), .isa = options.isa, .num_threads = options.num_threads};
+  worker::NodeService::Options service;
+  MILLRACE_ASSIGN_OR_RETURN(service.listen, transport::ParseEndpoint(listen_));
+  service.insecure = insecure_;
+  service.describe = [identity] { return DescribeNode(identity); };
+  service.measure = [identity] { return MeasureRates(identity); };
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::NodeService> running,
+                            worker::NodeService::Start(std::move(service)));
+  const std::string address = transport::FormatEndpoint(running->endpoint());
+  if (console.json()) {
+    console.AnnounceJson(
+        boost::json::object{{"event", "listening"}, {"control", address}});
+  } else {
+    console.Note(absl::StrCat("answers at ", address));
+  }
+  AwaitInterrupt(absl::InfiniteDuration());
+  return absl::OkStatus();
+}
+
+absl::Status ProbeCommand::Run(Console& console) {
+  MILLRACE_RETURN_IF_ERROR(CheckFlags());
+  MILLRACE_ASSIGN_OR_RETURN(const NodeProbeOptions options,
+                            ProbeOptions(console));
+  if (!peer_.empty()) {
+    return MeasureLink(console);
+  }
+  return listen_.empty() ? MeasureThis(console, options)
+                         : Listen(console, options);
 }
 
 }  // namespace

@@ -15,8 +15,10 @@
 #include "cli/host_name.h"
 #include "cli/interrupt.h"
 #include "cli/kernel_choices.h"
+#include "cli/node_answers.h"
 #include "cli/version.h"
 #include "kernels/kernel_table.h"
+#include "stage-worker/server/node_service.h"
 #include "stage-worker/server/stage_factory.h"
 #include "stage-worker/server/worker_server.h"
 #include "transport/endpoint.h"
@@ -39,8 +41,14 @@ class StageWorkerCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
+  // Answers about `server` at --control; nothing without it.
+  absl::StatusOr<std::unique_ptr<worker::NodeService>> StartService(
+      Console& console, const ComputeOptions& compute,
+      const worker::WorkerServer& server, const std::string& name) const;
+
   std::string coordinator_;
   std::string listen_ = "127.0.0.1:0";
+  std::string control_;
   std::string name_;
   std::string models_;
   std::string memory_;
@@ -59,6 +67,9 @@ void StageWorkerCommand::Define(CLI::App& app) {
   app.add_option("--memory", memory_, "Hard memory budget, as 44GB");
   app.add_option("--listen", listen_,
                  "Where the stage before this one dials, HOST:PORT");
+  app.add_option("--control", control_,
+                 "Where check, probe and plan reach this worker, HOST:PORT; "
+                 "default: nowhere");
   app.add_option("--models", models_,
                  "Folder where models lie; default: the coordinator's path");
   app.add_option("--threads", threads_, "Threads; default: all cores");
@@ -112,6 +123,52 @@ void Report(Console& console, const worker::WorkerEvent& event) {
   console.AnnounceJson(out);
 }
 
+absl::StatusOr<std::unique_ptr<worker::NodeService>>
+StageWorkerCommand::StartService(Console& console,
+                                 const ComputeOptions& compute,
+                                 const worker::WorkerServer& server,
+                                 const std::string& name) const {
+  if (control_.empty()) {
+    return nullptr;
+  }
+  const NodeIdentity identity = {
+      .name = name,
+      .isa = compute.isa,
+      .num_threads = compute.num_threads,
+      .memory_bytes = compute.memory_bytes.value_or(0)};
+  worker::NodeService::Options options;
+  MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(control_));
+  options.insecure = insecure_;
+  options.describe = [identity, &server] {
+    control::NodeDescription node = DescribeNode(identity);
+    node.load_key = server.load_key();
+    node.data_address = server.data_endpoint();
+    return node;
+  };
+  options.find_model = [models = models_](const std::string& model) {
+    return DescribeModel(models, model);
+  };
+  options.measure = [identity,
+                     &server]() -> absl::StatusOr<control::NodeRates> {
+    if (!server.load_key().empty()) {
+      return MakeError(absl::StatusCode::kFailedPrecondition, identity.name,
+                       "holds a stage, beside which it does not measure itself",
+                       "measure it before the coordinator starts");
+    }
+    return MeasureRates(identity);
+  };
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<worker::NodeService> service,
+                            worker::NodeService::Start(std::move(options)));
+  const std::string address = transport::FormatEndpoint(service->endpoint());
+  if (console.json()) {
+    console.AnnounceJson(
+        boost::json::object{{"event", "listening"}, {"control", address}});
+  } else {
+    console.Note(absl::StrCat("check and probe reach it at ", address));
+  }
+  return service;
+}
+
 absl::Status StageWorkerCommand::Run(Console& console) {
   ComputeFlags flags;
   flags.kernels = kernels_;
@@ -132,7 +189,8 @@ absl::Status StageWorkerCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(options.coordinator,
                             transport::ParseEndpoint(coordinator_));
   MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(listen_));
-  options.name = name_.empty() ? HostName("worker") : name_;
+  const std::string name = name_.empty() ? HostName("worker") : name_;
+  options.name = name;
   options.version = Version();
   options.isa = kernels::IsaName(compute.isa);
   options.kernels = KernelUses(kernels);
@@ -144,6 +202,8 @@ absl::Status StageWorkerCommand::Run(Console& console) {
   };
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::WorkerServer> server,
                             worker::WorkerServer::Create(std::move(options)));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::NodeService> service,
+                            StartService(console, compute, *server, name));
   std::atomic<bool> ended{false};
   std::thread watcher([&] {
     while (!ended.load(std::memory_order_relaxed)) {

@@ -61,6 +61,9 @@ class LiveWorkerServer final : public WorkerServer {
   [[nodiscard]] const transport::Endpoint& data_endpoint() const override {
     return listener_->endpoint();
   }
+  [[nodiscard]] std::string load_key() const override {
+    return host_.load_key();
+  }
   void Run() override ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() override ABSL_LOCKS_EXCLUDED(mutex_);
 

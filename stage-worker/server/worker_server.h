@@ -55,6 +55,9 @@ class WorkerServer {
   // Where it accepts links.
   [[nodiscard]] virtual const transport::Endpoint& data_endpoint() const = 0;
 
+  // Of the stage that is loaded; empty: none. Any thread.
+  [[nodiscard]] virtual std::string load_key() const = 0;
+
   // Serves until Stop or until the coordinator shuts it down, then ends the
   // stage. Once.
   virtual void Run() = 0;

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Nodes that are asked before anything is assigned to them: `probe --peer`
+against `probe --listen` and `stage-worker --control`. Failures are provoked by
+peers that are absent, silent, or speak something else."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import cluster
+
+
+class HostilePeer:
+    """Takes connections and says `bytes_out`, or nothing."""
+
+    def __init__(self, test, bytes_out=b""):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.bytes_out = bytes_out
+        self.taken = []
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+        test.addCleanup(self.socket.close)
+
+    def serve(self):
+        try:
+            while True:
+                connection, _ = self.socket.accept()
+                self.taken.append(connection)  # held open
+                if self.bytes_out:
+                    connection.sendall(self.bytes_out)
+        except OSError:
+            pass
+
+
+class NodesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = cluster.make_model(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def millrace(self, *arguments, code=0):
+        done = subprocess.run([cluster.programs()[0], *arguments],
+                              capture_output=True, text=True, timeout=300,
+                              check=False)
+        self.assertEqual(done.returncode, code,
+                         f"{arguments}: {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def listener(self, name="b"):
+        """A `probe --listen`; its address."""
+        process = cluster.Process(self, "probe", "--listen", "127.0.0.1:0",
+                                  "--name", name, "--json")
+        return process, process.event("listening")["control"]
+
+    def worker(self, name, *options):
+        """A worker without a coordinator; its address."""
+        process = cluster.Process(
+            self, "stage-worker", "--coordinator", "127.0.0.1:1", "--name",
+            name, "--control", "127.0.0.1:0", "--json", *options)
+        return process, process.event("listening")["control"]
+
+    def check_link(self, document, names):
+        link = document["link"]
+        self.assertEqual(link["between"], names)
+        spread = document["spread"]
+        self.assertEqual(link["bandwidth"],
+                         min(spread["bandwidth_out"]["median"],
+                             spread["bandwidth_in"]["median"]))
+        self.assertEqual(link["latency"], spread["latency"]["median"])
+        for value in spread.values():
+            self.assertGreater(value["low"], 0)
+            self.assertGreaterEqual(value["rounds"], 1)
+
+    def test_a_link_both_ways(self):
+        """From either kind of peer an entry of a cluster file, several times
+        in a row; the planner takes it as it is."""
+        listening, address = self.listener()
+        for _ in range(3):
+            document = json.loads(self.millrace(
+                "probe", "--peer", address, "--name", "a", "--quick",
+                "--json"))
+            self.check_link(document, ["a", "b"])
+        _, worker_address = self.worker("w-1")
+        document = json.loads(self.millrace(
+            "probe", "--peer", worker_address, "--name", "a", "--quick",
+            "--json"))
+        self.check_link(document, ["a", "w-1"])
+        text = self.millrace("probe", "--peer", address, "--name", "a",
+                             "--quick")
+        path = os.path.join(self.folder.name, "link.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("version: 1\nnodes:\n"
+                       "  - {name: a, memory: 1GB}\n"
+                       "  - {name: b, memory: 1GB}\nlinks:\n" + text)
+        self.millrace("plan", self.model, "--cluster", path)
+        self.assertEqual(listening.stop(), 0)
+
+    def test_two_at_once_take_turns_or_are_told(self):
+        """A peer answers one meter at a time; the other one is told so, and
+        nobody hangs."""
+        _, address = self.listener()
+        runs = [subprocess.Popen(
+            [cluster.programs()[0], "probe", "--peer", address, "--name", "a",
+             "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True) for _ in range(3)]
+        outs = [run.communicate(timeout=cluster.PATIENCE)[0] for run in runs]
+        codes = [run.returncode for run in runs]
+        self.assertIn(0, codes)
+        for code, out in zip(codes, outs):
+            if code != 0:
+                self.assertIn("another link", out)
+
+    def test_peers_that_are_no_nodes(self):
+        """Absent, silent and garbage: an error that names the address, in
+        bounded time; an interrupt ends the wait."""
+        absent = HostilePeer(self)
+        absent.socket.close()
+        for peer in (absent, HostilePeer(self),
+                     HostilePeer(self, b"\x00\xff" * 4000),
+                     HostilePeer(self, b"HTTP/1.1 200 OK\r\n\r\nhello")):
+            out = self.millrace("probe", "--peer", peer.address, "--json",
+                                code=1)
+            error = json.loads(out)["error"]
+            self.assertEqual(error["object"], peer.address)
+            self.assertIn("millrace", error["hint"])
+        silent = HostilePeer(self)
+        process = subprocess.Popen(
+            [cluster.programs()[0], "probe", "--peer", silent.address],
+            stderr=subprocess.DEVNULL)
+        cluster.wait_for(lambda: silent.taken, "the connection")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=cluster.PATIENCE), 130)
+
+    def test_garbage_at_a_node(self):
+        """A node that is sent garbage answers others as before."""
+        process, address = self.listener()
+        host, port = address.rsplit(":", 1)
+        sockets = []
+        for sent in (b"\x00" * 10000, b"GET / HTTP/1.1\r\n\r\n", b"PRI * HT",
+                     b""):
+            connection = socket.create_connection((host, int(port)))
+            sockets.append(connection)
+            try:
+                connection.sendall(sent)
+            except OSError:
+                pass
+        self.check_link(json.loads(self.millrace(
+            "probe", "--peer", address, "--name", "a", "--quick", "--json")),
+            ["a", "b"])
+        for connection in sockets:
+            connection.close()
+        self.assertEqual(process.stop(), 0)
+
+    def test_refusals(self):
+        _, address = self.listener("same")
+        for word, arguments in (
+                ("--name", ["--peer", address, "--name", "same"]),
+                ("insecure", ["--peer", "10.0.0.1:7"]),
+                ("insecure", ["--listen", "0.0.0.0:0"]),
+                ("--listen", ["--peer", address, "--listen", "127.0.0.1:0"]),
+                ("--nvme", ["--peer", address, "--nvme", "/"]),
+                ("nowhere", ["--peer", "nowhere"])):
+            with self.subTest(arguments=arguments):
+                out = self.millrace("probe", *arguments, "--json", code=2)
+                self.assertIn(word, out)
+
+
+if __name__ == "__main__":
+    cluster.main()
