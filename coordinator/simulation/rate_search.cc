@@ -1,0 +1,51 @@
+#include "coordinator/simulation/rate_search.h"
+
+#include <cmath>
+
+#include "base/status_macros.h"
+
+namespace millrace::coordinator {
+namespace {
+
+constexpr double kPrecision = 1.01;
+constexpr double kLeast = 1e-9;  // of the start
+
+}  // namespace
+
+absl::StatusOr<std::optional<double>> FindRate(
+    double start,
+    absl::FunctionRef<absl::StatusOr<RateTrial>(double rate)> play) {
+  double rate = start;
+  MILLRACE_ASSIGN_OR_RETURN(RateTrial trial, play(rate));
+  double low = rate;
+  double high = rate;
+  if (trial.meets) {
+    while (trial.meets) {
+      low = rate;
+      if (trial.at_once) {
+        return low;
+      }
+      rate *= 2;
+      MILLRACE_ASSIGN_OR_RETURN(trial, play(rate));
+    }
+    high = rate;
+  } else {
+    while (!trial.meets) {
+      high = rate;
+      rate /= 2;
+      if (rate < start * kLeast) {
+        return std::nullopt;
+      }
+      MILLRACE_ASSIGN_OR_RETURN(trial, play(rate));
+    }
+    low = rate;
+  }
+  while (high > low * kPrecision) {
+    const double middle = std::sqrt(low * high);
+    MILLRACE_ASSIGN_OR_RETURN(trial, play(middle));
+    (trial.meets ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace millrace::coordinator
