@@ -20,15 +20,20 @@ __attribute__((always_inline)) inline void ForColumns(const Codes512& codes,
                                                       const Scales512& scales,
                                                       Column column) {
   constexpr TileLayout kLayout = LayoutOf(kFormat);
+  // A code in the lowest bits of 2^23 is a float that stands so far above it:
+  // two steps instead of a mask, an integer difference and a conversion.
+  constexpr float kUnit = 8388608.0f;
   const __m512i byte = _mm512_set1_epi32(255);
-  const __m512i zero = _mm512_set1_epi32(DotCodes<kFormat>::kZero);
+  const __m512i unit = _mm512_castps_si512(_mm512_set1_ps(kUnit));
+  const __m512 zero = _mm512_set1_ps(kUnit + DotCodes<kFormat>::kZero);
 #pragma GCC unroll 8
   for (int k = 0; k < kGroup; ++k) {
     const bool second = HasHalves(kLayout) && k >= kGroup / 2;
     const __m512 scale = second ? scales.w1 : scales.w0;
-    const __m512i code = _mm512_and_si512(
-        _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte);
-    const __m512 value = _mm512_cvtepi32_ps(_mm512_sub_epi32(code, zero));
+    constexpr int kAndOr = 0xea;
+    const __m512i code = _mm512_ternarylogic_epi32(
+        _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte, unit, kAndOr);
+    const __m512 value = _mm512_sub_ps(_mm512_castsi512_ps(code), zero);
     if constexpr (kLayout.minimum != Minimum::kNone) {
       column(k,
              _mm512_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0));
@@ -38,13 +43,16 @@ __attribute__((always_inline)) inline void ForColumns(const Codes512& codes,
   }
 }
 
-// For ExpandedWalk. kAhead: few tokens, to whom weights come from memory.
-template <WeightFormat kWeights, int64_t kSideTiles, bool kAhead>
+// Tokens so few that weights come from memory faster than they are multiplied.
+constexpr int64_t kFewTokens = 4;
+
+// For ExpandedWalk. kAhead: they are asked for.
+template <WeightFormat kWeights, bool kAhead>
 struct ExactDecoder {
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kF32;
-  static constexpr int64_t kTiles = kSideTiles;
-  static constexpr int64_t kColumns = 128;
+  static constexpr int64_t kTiles = kWideTiles;
+  static constexpr int64_t kColumns = 64;
   static constexpr int64_t kBytes = kColumns * kTileRows * 4;
 
   static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
@@ -75,15 +83,10 @@ struct ExactDecoder {
 
 template <WeightFormat kFormat>
 void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens > kFewTokens) {
-    ExpandedWalk<ExactDecoder<kFormat, 2, false>>(args).Run(tile_begin,
-                                                            tile_end);
-  } else if (AsksAhead()) {
-    ExpandedWalk<ExactDecoder<kFormat, 4, true>>(args).Run(tile_begin,
-                                                           tile_end);
+  if (args.num_tokens <= kFewTokens && AsksAhead()) {
+    ExpandedWalk<ExactDecoder<kFormat, true>>(args).Run(tile_begin, tile_end);
   } else {
-    ExpandedWalk<ExactDecoder<kFormat, 4, false>>(args).Run(tile_begin,
-                                                            tile_end);
+    ExpandedWalk<ExactDecoder<kFormat, false>>(args).Run(tile_begin, tile_end);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/matmul/tile_walk.h"
+#include "kernels/matmul/token_block.h"
 
 // The loops around products whose weights are decoded once for many tokens. See
 // tile_walk.h for the unnamed namespace.
@@ -19,6 +20,8 @@ struct ExpandedArgs {
   int64_t columns;
   const std::byte* activations;  // of the panel, for the first of the columns
   int64_t tokens;
+  // Of the next panel, the same columns; of the last one the first's.
+  const std::byte* next_activations;
   // [tile][kPanelTokens][16 rows], in and out, 64-byte aligned.
   float* sums;
 };
@@ -41,7 +44,7 @@ class ExpandedWalk {
 
   void Run(int64_t tile_begin, int64_t tile_end) {
     const int64_t panels = NumPanels(args_.num_tokens);
-    int64_t block = kTokenBlockBytes / (kPanelTokens * token_bytes_);
+    int64_t block = TokenBlockBytes() / (kPanelTokens * token_bytes_);
     block = block < 1 ? 1 : block > kMaxPanels ? kMaxPanels : block;
     for (int64_t first = 0; first < panels; first += block) {
       num_panels_ = first + block < panels ? block : panels - first;
@@ -73,13 +76,13 @@ class ExpandedWalk {
                         begin, begin + columns, expanded_[i]);
       }
       for (int64_t p = 0; p < num_panels_; ++p) {
-        const int64_t tokens = begins_[p + 1] - begins_[p];
         decoder_.Add({.weights = expanded_[0],
                       .num_tiles = num_tiles,
                       .columns = columns,
-                      .activations = args_.packed + begins_[p] * token_bytes_ +
-                                     Decoder::Offset(begin, tokens),
-                      .tokens = tokens,
+                      .activations = ActivationsOf(p, begin),
+                      .tokens = TokensOf(p),
+                      .next_activations =
+                          ActivationsOf(p + 1 < num_panels_ ? p + 1 : 0, begin),
                       .sums = sums_[p]});
       }
     }
@@ -88,6 +91,16 @@ class ExpandedWalk {
         StoreSums(tile + i, p, sums_[p] + i * kSumsOfTile);
       }
     }
+  }
+
+  [[nodiscard]] int64_t TokensOf(int64_t panel) const {
+    return begins_[panel + 1] - begins_[panel];
+  }
+
+  [[nodiscard]] const std::byte* ActivationsOf(int64_t panel,
+                                               int64_t column) const {
+    return args_.packed + begins_[panel] * token_bytes_ +
+           Decoder::Offset(column, TokensOf(panel));
   }
 
   void ClearSums() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/matmul/float_kernel.h"
+#include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/panel_choice.h"
 
 namespace millrace::kernels {
@@ -51,13 +52,20 @@ struct FloatKernel512 {
     return tokens <= 2 ? 4 : tokens <= 4 ? 2 : 1;
   }
   static PanelFn Choose(int64_t tokens, int num_tiles) {
-    if (num_tiles == 4) {
-      return tokens == 1 ? FloatPanel<Source, 1, 4> : FloatPanel<Source, 2, 4>;
+    if (num_tiles == 1) {
+      return ChoosePanel<Panel>(tokens);
     }
-    if (num_tiles == 2) {
-      return tokens == 3 ? FloatPanel<Source, 3, 2> : FloatPanel<Source, 4, 2>;
-    }
-    return ChoosePanel<Panel>(tokens);
+    return AsksAhead() ? Few<kAheadBytes>(tokens) : Few<0>(tokens);
+  }
+
+ private:
+  template <int kBytesAhead>
+  static PanelFn Few(int64_t tokens) {
+    static constexpr PanelFn kFew[] = {FloatPanel<Source, 1, 4, kBytesAhead>,
+                                       FloatPanel<Source, 2, 4, kBytesAhead>,
+                                       FloatPanel<Source, 3, 2, kBytesAhead>,
+                                       FloatPanel<Source, 4, 2, kBytesAhead>};
+    return kFew[tokens - 1];
   }
 };
 

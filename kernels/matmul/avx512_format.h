@@ -170,10 +170,6 @@ struct Reader512 {
   }
 };
 
-// How far ahead of the group at hand a tile that comes from memory is asked for
-// where AsksAhead(): 2 KiB gained half as much, 8 KiB the same.
-constexpr int64_t kAheadBytes = 4096;
-
 // Calls group(codes, record scales, index of the group) for the groups [begin,
 // end) of a tile, ascending.
 template <WeightFormat kFormat, bool kAhead, typename Group>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/prefetch.h"
 #include "kernels/matmul/tile_walk.h"
 
 // Products of unquantised tiles, for every instruction set; see tile_walk.h for
@@ -21,7 +22,8 @@
 namespace millrace::kernels {
 namespace {
 
-template <typename Source, int kTokens, int kTiles>
+// kAheadBytes: how far ahead of a step its tile is asked for; 0: not at all.
+template <typename Source, int kTokens, int kTiles, int kAheadBytes = 0>
 void FloatPanel(const PanelArgs& args) {
   typename Source::Sum sums[kTiles][kTokens];
 #pragma GCC unroll 4
@@ -43,7 +45,11 @@ void FloatPanel(const PanelArgs& args) {
   for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 4
     for (int side = 0; side < kTiles; ++side) {
-      const auto weights = Source::Load(from + side * args.tile_bytes);
+      const std::byte* const at = from + side * args.tile_bytes;
+      if constexpr (kAheadBytes != 0) {
+        PrefetchLines(at + kAheadBytes, at + kAheadBytes + Source::kStepBytes);
+      }
+      const auto weights = Source::Load(at);
 #pragma GCC unroll 16
       for (int t = 0; t < kTokens; ++t) {
         Source::Add(sums[side][t], weights, x + t, stride);

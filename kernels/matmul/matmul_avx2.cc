@@ -43,8 +43,10 @@ void AddAvx2MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kMlx8, kMatMulAvx2Mlx8);
   AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx2Mlx8F16);
   AddFormat(table, WeightFormat::kFp8, kMatMulAvx2Fp8);
-  table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
-      PackInt8Avx2;
+  PackActivationsFn* pack = table.pack_activations;
+  pack[static_cast<int>(ActivationForm::kF32)] = PackF32Avx2;
+  pack[static_cast<int>(ActivationForm::kBf16)] = PackBf16Avx2;
+  pack[static_cast<int>(ActivationForm::kInt8)] = PackInt8Avx2;
 }
 
 #else

@@ -31,5 +31,9 @@ extern const MatMulPair kMatMulAvx2Fp8;
 
 void PackInt8Avx2(const PackActivationsArgs& args, int64_t panel_begin,
                   int64_t panel_end);
+void PackF32Avx2(const PackActivationsArgs& args, int64_t panel_begin,
+                 int64_t panel_end);
+void PackBf16Avx2(const PackActivationsArgs& args, int64_t panel_begin,
+                  int64_t panel_end);
 
 }  // namespace millrace::kernels

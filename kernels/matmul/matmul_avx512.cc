@@ -49,8 +49,10 @@ void AddAvx512MatMul(KernelTable& table) {
   AddFormat(table, WeightFormat::kMlx8, kMatMulAvx512Mlx8);
   AddFormat(table, WeightFormat::kMlx8F16, kMatMulAvx512Mlx8F16);
   AddFormat(table, WeightFormat::kFp8, kMatMulAvx512Fp8);
-  table.pack_activations[static_cast<int>(ActivationForm::kInt8)] =
-      PackInt8Avx512;
+  PackActivationsFn* pack = table.pack_activations;
+  pack[static_cast<int>(ActivationForm::kF32)] = PackF32Avx512;
+  pack[static_cast<int>(ActivationForm::kBf16)] = PackBf16Avx512;
+  pack[static_cast<int>(ActivationForm::kInt8)] = PackInt8Avx512;
 }
 
 bool AsksAhead() {

@@ -46,5 +46,9 @@ bool AsksAhead();
 
 void PackInt8Avx512(const PackActivationsArgs& args, int64_t panel_begin,
                     int64_t panel_end);
+void PackF32Avx512(const PackActivationsArgs& args, int64_t panel_begin,
+                   int64_t panel_end);
+void PackBf16Avx512(const PackActivationsArgs& args, int64_t panel_begin,
+                    int64_t panel_end);
 
 }  // namespace millrace::kernels

@@ -63,14 +63,19 @@ struct Bf16FastSource : Bf16ExactSource {
 struct Bf16FastDecoder {
   static constexpr WeightFormat kFormat = WeightFormat::kBf16;
   static constexpr ActivationForm kForm = ActivationForm::kBf16;
-  static constexpr int64_t kTiles = 2;
-  static constexpr int64_t kColumns = 128;
+  static constexpr int64_t kTiles = kWideTiles;
+  static constexpr int64_t kColumns = 64;
   static constexpr int64_t kBytes = kColumns * kTileRows * 4;
 
   static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
                      std::byte* out) {
-    for (int64_t k = begin; k < end; k += 2, out += 128) {
-      const PairWeights512 w = Bf16FastSource::Load(tile + k / 2 * 64);
+    const std::byte* from = tile + begin / 2 * 64;
+    if (AsksAhead()) {
+      PrefetchLines(from + kAheadBytes,
+                    from + kAheadBytes + (end - begin + 1) / 2 * 64);
+    }
+    for (int64_t k = begin; k < end; k += 2, from += 64, out += 128) {
+      const PairWeights512 w = Bf16FastSource::Load(from);
       _mm512_store_ps(out, w.odd);
       _mm512_store_ps(out + 64, w.even);
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/token_block.h"
 #include "kernels/quant/tile.h"
 
 // The loops around every vector version. Included by files that are compiled
@@ -14,9 +15,6 @@ namespace millrace::kernels {
 namespace {
 
 constexpr int kPanelTokens = 16;
-
-// Panels of a token block stay in half of a second-level cache of 1 MiB.
-constexpr int64_t kTokenBlockBytes = int64_t{448} << 10;
 
 // Tiles that a kernel may take side by side for few tokens, where the chain of
 // fused steps of one tile would be waited for.
@@ -81,7 +79,7 @@ void MatMulTiles(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
   const int64_t panels = NumPanels(args.num_tokens);
   const int64_t panel_bytes =
       kPanelTokens * PackedTokenBytes(Kernel::kForm, args.cols);
-  const int64_t fitting = kTokenBlockBytes / panel_bytes;
+  const int64_t fitting = TokenBlockBytes() / panel_bytes;
   const int64_t block = fitting < 1 ? 1 : fitting;
   const int side = panels == 1 ? Kernel::SideTiles(args.num_tokens) : 1;
   for (int64_t first = 0; first < panels; first += block) {

@@ -15,6 +15,13 @@ using kernels::ActivationForm;
 constexpr int64_t kChunkBytes = 256 << 10;
 constexpr int64_t kChunksPerThread = 2;
 
+// Many tokens: every chunk reads all packed activations, which come from far
+// away and should serve as many tiles as the balance of the threads allows.
+constexpr int64_t kManyTokens = 64;
+constexpr int64_t kLongChunksPerThread = 8;
+// Kernels take up to so many tiles side by side.
+constexpr int64_t kSideTiles = 4;
+
 int64_t TileBytesOf(const LoadedMatrix& weight) {
   return kernels::TileBytes(weight.format, weight.cols);
 }
@@ -108,6 +115,11 @@ void AddGroup(const StepContext& step, const ProductGroup& group,
   }
 }
 
+int64_t TilesOfChunk(int64_t fitting) {
+  return fitting > kSideTiles ? fitting / kSideTiles * kSideTiles
+                              : std::max<int64_t>(1, fitting);
+}
+
 // Cuts the products into chunks; returns their number.
 int64_t CutChunks(std::span<const ProductGroup> groups, int num_threads,
                   Schedule& schedule) {
@@ -118,15 +130,19 @@ int64_t CutChunks(std::span<const ProductGroup> groups, int num_threads,
                TileBytesOf(*product.weight);
     }
   }
-  const int64_t chunk_bytes =
-      std::min(kChunkBytes, bytes / (kChunksPerThread * num_threads));
+  const int64_t most = bytes / (kChunksPerThread * num_threads);
+  const int64_t few = std::min(kChunkBytes, most);
+  const int64_t many = std::clamp(bytes / (kLongChunksPerThread * num_threads),
+                                  few, std::max(few, most));
   size_t index = 0;
   schedule.first_chunk[0] = 0;
   for (const ProductGroup& group : groups) {
     for (const Product& product : group.products) {
       const int64_t tile_bytes =
           std::max<int64_t>(TileBytesOf(*product.weight), 1);
-      const int64_t size = std::max<int64_t>(1, chunk_bytes / tile_bytes);
+      const int64_t chunk_bytes =
+          group.input.num_tokens >= kManyTokens ? many : few;
+      const int64_t size = TilesOfChunk(chunk_bytes / tile_bytes);
       const int64_t tiles = kernels::NumTiles(product.weight->rows);
       schedule.tiles_per_chunk[index] = size;
       schedule.first_chunk[index + 1] =

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::kernels {
+
+// Bytes of packed activations that a product goes through before it takes the
+// next tiles: they stay in the second-level cache beside the weights and
+// results that pass. Any thread.
+int64_t TokenBlockBytes();
+
+}  // namespace millrace::kernels
