@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/placement/floors.h"
+
+// How few nodes hold a model and how many sequences fit: bounds of bin packing.
+
+namespace millrace::planner::placement {
+namespace {
+
+// Dual feasible functions of Fekete and Schepers, "New classes of fast lower
+// bounds for bin packing problems" (2001), u^(k): more than these gain nothing
+// in practice.
+constexpr int64_t kDualsMax = 60;
+// Types of layers for which thresholds and duals are tried one by one.
+constexpr size_t kTypesMax = 512;
+
+}  // namespace
+
+Bytes Floors::TypeBytes(const LayerType& type, int64_t sequences) const {
+  return problem_.Weights(type.layer, type.layer + 1) +
+         std::min(problem_.Need(type.layer, type.layer + 1), Bytes(1) << 63) *
+             sequences;
+}
+
+SizeLadder Floors::MemoryLadder(int64_t sequences, Bytes at_least) const {
+  std::vector<std::pair<double, int64_t>> sizes;
+  for (const LayerType& type : types_) {
+    if (const Bytes bytes = TypeBytes(type, sequences); bytes >= at_least) {
+      // A tied head may be there already.
+      const bool tied = type.layer + 1 == problem_.num_layers();
+      sizes.emplace_back(
+          static_cast<double>(bytes -
+                              (tied ? problem_.shared_weights() : Bytes(0))),
+          type.count);
+    }
+  }
+  return SizeLadder(std::move(sizes));
+}
+
+// Nodes, the roomiest first, until what they bring adds up.
+std::optional<int64_t> Floors::FewestFor(
+    double total, const std::function<double(const NodeKind&)>& value) const {
+  std::vector<std::pair<double, int64_t>> brought;
+  for (const NodeKind& kind : problem_.kinds()) {
+    brought.emplace_back(value(kind), kind.count());
+  }
+  std::sort(brought.begin(), brought.end(), std::greater<>());
+  int64_t nodes = 0;
+  for (const auto& [each, count] : brought) {
+    if (total <= 0) {
+      break;
+    }
+    if (each <= 0) {
+      return std::nullopt;
+    }
+    const double needed = std::ceil(total / each * (1 - 1e-12));
+    const auto taken =
+        static_cast<int64_t>(std::min(needed, static_cast<double>(count)));
+    nodes += taken;
+    total -= each * static_cast<double>(taken);
+  }
+  // What rounding leaves over does not count as missing.
+  return total > 0 && nodes > 0 && total > 1e-6 ? std::nullopt
+                                                : std::optional<int64_t>(nodes);
+}
+
+std::optional<int64_t> Floors::NodesFor(int64_t sequences) const {
+  Bytes widest = 0;
+  Bytes total = -problem_.shared_weights();
+  for (const LayerType& type : types_) {
+    const Bytes bytes = TypeBytes(type, sequences);
+    widest = std::max(widest, bytes);
+    total += bytes * type.count;
+  }
+  Bytes roomiest = 0;
+  for (const NodeKind& kind : problem_.kinds()) {
+    roomiest = std::max(roomiest, kind.room);
+  }
+  if (widest > roomiest) {
+    return std::nullopt;
+  }
+  // Bytes beyond 2^53 are rounded: a hair less than the total is asked for.
+  const auto volume = FewestFor(
+      static_cast<double>(total) * (1 - 1e-12),
+      [](const NodeKind& kind) { return static_cast<double>(kind.room); });
+  if (!volume.has_value()) {
+    return std::nullopt;
+  }
+  int64_t fewest = std::max<int64_t>(1, *volume);
+  if (types_.size() > kTypesMax) {
+    return fewest;
+  }
+  for (const Bytes threshold : Thresholds(sequences)) {
+    int64_t count = 0;
+    for (const LayerType& type : types_) {
+      count += TypeBytes(type, sequences) >= threshold ? type.count : 0;
+    }
+    const SizeLadder ladder = MemoryLadder(sequences, threshold);
+    const auto nodes =
+        FewestFor(static_cast<double>(count), [&](const NodeKind& kind) {
+          return static_cast<double>(
+              ladder.CountWithin(static_cast<double>(kind.room)));
+        });
+    if (!nodes.has_value()) {
+      return std::nullopt;
+    }
+    fewest = std::max(fewest, *nodes);
+  }
+  return std::max(fewest, DualBound(sequences, roomiest));
+}
+
+std::vector<Bytes> Floors::Thresholds(int64_t sequences) const {
+  std::vector<Bytes> sizes = {0};
+  for (const LayerType& type : types_) {
+    sizes.push_back(TypeBytes(type, sequences));
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  // The largest ones tell most; each costs a look at every kind of node.
+  constexpr size_t kTried = 16;
+  if (sizes.size() > kTried) {
+    sizes.erase(sizes.begin() + 1,
+                sizes.end() - static_cast<ptrdiff_t>(kTried));
+  }
+  return sizes;
+}
+
+// A layer of size x in a room of 1 counts u(x), where u adds up to at most 1
+// over whatever fits: the sum over all layers is a bound.
+int64_t Floors::DualBound(int64_t sequences, Bytes room) const {
+  int64_t best = 0;
+  for (int64_t k = 1; k <= kDualsMax && room > 0; ++k) {
+    double sum = 0;
+    for (const LayerType& type : types_) {
+      Bytes size = TypeBytes(type, sequences);
+      if (type.layer + 1 == problem_.num_layers()) {
+        size -= std::min(size, problem_.shared_weights());
+      }
+      const Bytes whole = size * (k + 1) / room;
+      const double u =
+          size * (k + 1) % room == 0
+              ? static_cast<double>(size) / static_cast<double>(room)
+              : static_cast<double>(whole) / static_cast<double>(k);
+      sum += u * static_cast<double>(type.count);
+    }
+    best = std::max(best, static_cast<int64_t>(std::ceil(sum * (1 - 1e-9))));
+  }
+  return best;
+}
+
+int64_t Floors::MostSequences() const {
+  const auto holds = [&](int64_t sequences) {
+    const std::optional<int64_t> nodes = NodesFor(sequences);
+    return nodes.has_value() && *nodes <= problem_.nodes_max();
+  };
+  int64_t low = problem_.sequences();
+  int64_t high = low;
+  constexpr int64_t kMost = int64_t{1} << 62;
+  while (high < kMost && holds(high)) {
+    low = high;
+    high = std::min(high, kMost / 2) * 2;
+  }
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace millrace::planner::placement
