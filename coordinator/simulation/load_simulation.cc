@@ -12,7 +12,7 @@ namespace {
 using transport::Frame;
 
 // Between two questions whether to go on: a few milliseconds.
-constexpr int64_t kStepsPerQuestion = 1 << 14;
+constexpr int64_t kStepsPerQuestion = 1 << 10;
 
 // A queue that holds all clients of a closed load: they wait for the answer,
 // not for a place in the queue.
@@ -144,7 +144,9 @@ void LoadSimulation::Submit(const TraceEntry& entry) {
   ++report_.requests;
   report_.arriving = now_;
   GenerateRequest request;
-  request.prompt.resize(static_cast<size_t>(entry.input_tokens));
+  // One token too many is refused as well as a billion.
+  request.prompt.resize(static_cast<size_t>(
+      std::min(entry.input_tokens, core_.ledger().longest() + 1)));
   request.tokens_max = entry.output_tokens;
   const absl::StatusOr<RequestId> id = core_.Submit(now_, std::move(request));
   if (!id.ok()) {

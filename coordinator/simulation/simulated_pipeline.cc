@@ -10,8 +10,8 @@
 namespace millrace::coordinator {
 namespace {
 
-// One pass of a full frame; beyond it sums of many passes leave the clock.
-constexpr double kPassSecondsMax = 3600;
+// One pass of a full frame; whoever waits longer has mistyped a number.
+constexpr double kPassSecondsMax = 24 * 3600;
 
 absl::Status CheckSeconds(absl::string_view object, double seconds) {
   if (std::isfinite(seconds) && seconds >= 0 && seconds <= kPassSecondsMax) {
@@ -19,7 +19,7 @@ absl::Status CheckSeconds(absl::string_view object, double seconds) {
   }
   return InputError(object,
                     absl::StrCat("a pass of a full frame takes ", seconds,
-                                 " seconds: simulated is up to an hour"));
+                                 " seconds: simulated is up to a day"));
 }
 
 // Rows that cost as much as what a pass costs without any, over the whole

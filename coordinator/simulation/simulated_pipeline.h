@@ -50,7 +50,7 @@ struct SimulatedPipeline {
   int64_t microbatches = 0;
 
   // kInvalidArgument where an index or a number is out of range: times are
-  // finite, at least 0 and at most an hour for a full frame.
+  // finite, at least 0 and at most a day for a full frame.
   [[nodiscard]] absl::Status Validate() const;
   // As a server on this pipeline runs it. Valid only.
   [[nodiscard]] CoreConfig CoreConfigOf() const;
