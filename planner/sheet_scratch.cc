@@ -1,0 +1,78 @@
+#include "planner/sheet_scratch.h"
+
+#include <algorithm>
+#include <span>
+
+#include "model/spec/stage_memory.h"
+
+namespace millrace::planner {
+namespace {
+
+constexpr int64_t kF32Bytes = 4;
+// q and attention output, k and v, gate and up.
+constexpr int64_t kWideBuffers = 6;
+// Hidden state and its norm.
+constexpr int64_t kHiddenBuffers = 2;
+// One packed copy for each form that a layer's products may mix.
+constexpr int64_t kPackedCopies = 3;
+
+struct Widths {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t experts = 0;
+  int64_t experts_used = 0;
+  int64_t vectors = 1;
+
+  void Take(const PartSheet& part) {
+    for (const SheetMatrix& matrix : part.matrices) {
+      rows = std::max(rows, matrix.rows);
+      cols = std::max(cols, matrix.cols);
+    }
+  }
+  void Take(const LayerSheet& layer) {
+    Take(layer.weights);
+    Take(layer.expert);
+    experts = std::max(experts, layer.experts);
+    experts_used = std::max(experts_used, layer.experts_used);
+    vectors = std::max(vectors, layer.vectors);
+  }
+};
+
+int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
+  Widths widths;
+  for (int64_t i = run.begin; i < run.end; ++i) {
+    widths.Take(sheet.layers[static_cast<size_t>(i)]);
+  }
+  model::ActivationSizes sizes;
+  sizes.experts_per_token = widths.experts_used;
+  const int64_t ffn_rows = model::FfnRowsMax(sizes, rows);
+  const int64_t hidden = sheet.hidden_size;
+  int64_t values = (kHiddenBuffers + widths.vectors - 1) * rows * hidden +
+                   kWideBuffers * ffn_rows * widths.rows +
+                   rows * (widths.experts + widths.experts_used * hidden);
+  if (run.end == static_cast<int64_t>(sheet.layers.size())) {
+    model::ModelSpec ends;
+    ends.vocab_size = sheet.vocab_size;
+    model::StageShape stage;
+    stage.rows_max = rows;
+    values += model::LogitRowsMax(ends, stage) * sheet.vocab_size;
+  }
+  return values * kF32Bytes +
+         kPackedCopies *
+             model::PackedRowsBytesMax(ffn_rows, std::max(widths.cols, hidden));
+}
+
+}  // namespace
+
+ScratchFunction ScratchOfSheet(const ModelSheet& sheet,
+                               const ScratchShape& shape) {
+  return [&sheet, shape](std::span<const LayerRun> runs) {
+    int64_t bytes = shape.process_bytes;
+    for (const LayerRun& run : runs) {
+      bytes += RunBytes(sheet, run, shape.rows_max);
+    }
+    return bytes;
+  };
+}
+
+}  // namespace millrace::planner
