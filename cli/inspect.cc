@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -17,9 +16,10 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_report.h"
+#include "cli/planned_model.h"
+#include "cli/sheet_report.h"
 #include "cli/text_report.h"
 #include "model/checkpoint/checkpoint.h"
-#include "model/checkpoint/spec_from_config.h"
 #include "model/checkpoint/weights_check.h"
 #include "model/spec/model_costs.h"
 
@@ -39,7 +39,9 @@ class InspectCommand final : public Command {
   }
 
   void Define(CLI::App& app) override {
-    app.add_option("path", path_, "Folder, .gguf file, or a lone config.json")
+    app.add_option("path", path_,
+                   "Folder, .gguf file, or a lone config.json (also of "
+                   "families that are planned for alone)")
         ->required();
     app.add_flag("--tensors", tensors_, "List every tensor");
     app.add_flag("--verify", verify_,
@@ -48,8 +50,8 @@ class InspectCommand final : public Command {
   }
 
   absl::Status Run(Console& console) override {
-    if (!IsDirectory(path_) && absl::EndsWith(path_, ".json")) {
-      return InspectConfig(console);
+    if (const std::string config = LoneConfig(path_); !config.empty()) {
+      return InspectConfig(config, console);
     }
     MILLRACE_ASSIGN_OR_RETURN(const auto checkpoint,
                               model::Checkpoint::Open(path_));
@@ -96,18 +98,36 @@ class InspectCommand final : public Command {
   }
 
  private:
-  absl::Status InspectConfig(Console& console) const {
+  absl::Status InspectConfig(const std::string& path, Console& console) const {
     if (verify_) {
       return UsageError("--verify",
                         "needs the weights, this is a configuration alone");
     }
-    MILLRACE_ASSIGN_OR_RETURN(const model::ModelSpec spec,
-                              model::SpecFromConfig(path_));
-    json::object report = ModelReport(spec);
+    MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(path));
+    if (!model.runs) {
+      return InspectSheet(model.sheet, console);
+    }
+    json::object report = ModelReport(model.spec);
     if (tensors_) {
-      report["tensors"] = TensorReport(spec, {});
+      report["tensors"] = TensorReport(model.spec, {});
     }
     Show(report, console);
+    return absl::OkStatus();
+  }
+
+  absl::Status InspectSheet(const planner::ModelSheet& sheet,
+                            Console& console) const {
+    if (tensors_) {
+      return UsageError("--tensors",
+                        "needs a family that millrace runs; of this one it "
+                        "knows sizes alone");
+    }
+    const json::object report = SheetReport(sheet);
+    if (console.json()) {
+      console.OutJson(report);
+    } else {
+      console.Out(SheetReportText(report));
+    }
     return absl::OkStatus();
   }
 

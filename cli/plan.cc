@@ -14,13 +14,12 @@
 #include "cli/compute_options.h"
 #include "cli/number_list.h"
 #include "cli/pipeline_config.h"
+#include "cli/plan_single_node.h"
 #include "cli/plan_table.h"
-#include "model/checkpoint/checkpoint.h"
+#include "cli/planned_model.h"
 #include "planner/cluster_codec.h"
 #include "planner/plan_codec.h"
 #include "planner/planner.h"
-#include "planner/spec_costs.h"
-#include "planner/stage_scratch.h"
 #include "stage-worker/runtime/stage_shape.h"
 
 namespace millrace::cli {
@@ -52,10 +51,11 @@ class PlanCommand final : public Command {
 
  private:
   absl::Status CheckFlags() const;
+  absl::Status RunSingleNode(Console& console);
   // The lengths to plan for, within the model's own.
   absl::StatusOr<std::vector<int64_t>> Contexts(
       const model::ModelSpec& spec) const;
-  absl::StatusOr<Workload> MakeWorkload(const model::ModelSpec& spec) const;
+  absl::StatusOr<Workload> MakeWorkload(const PlannedModel& model) const;
 
   std::string model_;
   std::string cluster_;
@@ -66,7 +66,7 @@ class PlanCommand final : public Command {
   std::string costs_;
   std::string html_;
   std::string kv_;
-  bool single_node_ = false;
+  SingleNodeFlags single_node_;
   bool verify_ = false;
   std::optional<int64_t> prompt_len_;
   std::optional<int64_t> output_len_;
@@ -75,7 +75,8 @@ class PlanCommand final : public Command {
 };
 
 void PlanCommand::Define(CLI::App& app) {
-  app.add_option("MODEL", model_, "Model directory or GGUF file");
+  app.add_option("MODEL", model_,
+                 "Model directory, GGUF file, or a lone config.json");
   app.add_option("--cluster", cluster_, "Cluster file, JSON or YAML");
   app.add_option("--context", contexts_, "Context lengths, as 4096,32768");
   app.add_option("--objective", objective_, "throughput");
@@ -88,7 +89,7 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--out", out_, "Write the plan, as JSON, to this file");
   app.add_option("--costs", costs_, "Not in this version");
   app.add_option("--html", html_, "Not in this version");
-  app.add_flag("--single-node", single_node_, "Not in this version");
+  single_node_.Define(app);
   app.add_flag("--verify", verify_, "Not in this version");
 }
 
@@ -101,9 +102,6 @@ absl::Status PlanCommand::CheckFlags() const {
   }
   if (!html_.empty()) {
     return not_yet("--html");
-  }
-  if (single_node_) {
-    return not_yet("--single-node");
   }
   if (verify_) {
     return not_yet("--verify");
@@ -123,7 +121,12 @@ absl::Status PlanCommand::CheckFlags() const {
   if (model_.empty()) {
     return UsageError("plan", "needs a model", "give its path");
   }
-  if (cluster_.empty()) {
+  MILLRACE_RETURN_IF_ERROR(single_node_.CheckUnused());
+  if (single_node_.chosen && !cluster_.empty()) {
+    return UsageError("--single-node", "goes without --cluster",
+                      "give --memory and --nvme-bandwidth");
+  }
+  if (cluster_.empty() && !single_node_.chosen) {
     return UsageError("--cluster", "is missing",
                       "give a cluster file, see the user guide");
   }
@@ -162,7 +165,8 @@ absl::StatusOr<std::vector<int64_t>> PlanCommand::Contexts(
 }
 
 absl::StatusOr<Workload> PlanCommand::MakeWorkload(
-    const model::ModelSpec& spec) const {
+    const PlannedModel& model) const {
+  const model::ModelSpec& spec = model.spec;
   MILLRACE_RETURN_IF_ERROR(CheckLength("--prompt-len", prompt_len_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--output-len", output_len_));
   MILLRACE_RETURN_IF_ERROR(CheckLength("--chunk", chunk_));
@@ -182,28 +186,37 @@ absl::StatusOr<Workload> PlanCommand::MakeWorkload(
   const PipelineConfig pipeline =
       MakePipelineConfig(spec, compute, concurrency_.value_or(1), {0});
   workload.shape = worker::ShapeOf(pipeline.stages[0]);
-  workload.process_bytes = kProgramBytes + LinkBufferBytes(pipeline);
+  workload.process_bytes =
+      kProgramBytes + model.VectorsMax() * LinkBufferBytes(pipeline);
   return workload;
+}
+
+absl::Status PlanCommand::RunSingleNode(Console& console) {
+  MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(model_));
+  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(model));
+  return PlanOnSingleNode(model, single_node_,
+                          {workload.options.contexts[0],
+                           workload.options.sequences(), workload.shape, out_},
+                          console);
 }
 
 absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_RETURN_IF_ERROR(CheckFlags());
+  if (single_node_.chosen) {
+    return RunSingleNode(console);
+  }
   MILLRACE_ASSIGN_OR_RETURN(const std::string text,
                             ReadFile(cluster_, kClusterBytesMax));
   MILLRACE_ASSIGN_OR_RETURN(const planner::Cluster cluster,
                             planner::ParseCluster(text, cluster_));
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<model::Checkpoint> checkpoint,
-                            model::Checkpoint::Open(model_));
-  const model::ModelSpec& spec = checkpoint->spec();
-  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(spec));
-  const planner::ModelCosts costs = planner::CostsOfSpec(
-      spec, {workload.shape.kv, workload.shape.prefill_chunk});
+  MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(model_));
+  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(model));
+  const planner::ModelCosts costs = model.Costs(workload.shape);
   MILLRACE_ASSIGN_OR_RETURN(
       const planner::Plan plan,
-      planner::MakePlan(
-          {costs, cluster, workload.options,
-           planner::ScratchOf(spec, workload.shape, workload.process_bytes),
-           true}));
+      planner::MakePlan({costs, cluster, workload.options,
+                         model.Scratch(workload.shape, workload.process_bytes),
+                         true}));
   const Json document =
       planner::PlanToJson(plan, costs, cluster, workload.options);
   if (!out_.empty()) {

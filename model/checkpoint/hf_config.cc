@@ -279,6 +279,14 @@ absl::Status ReadMoe(const JsonObject& config, DecoderConfig& out) {
 
 }  // namespace
 
+std::vector<std::string> HfFamilies() {
+  std::vector<std::string> out;
+  for (const Family& family : kFamilies) {
+    out.emplace_back(family.model_type);
+  }
+  return out;
+}
+
 absl::StatusOr<kernels::WeightFormat> ReadHfWeightFormat(
     const JsonObject& config) {
   const char* key = config.Has("dtype") ? "dtype" : "torch_dtype";

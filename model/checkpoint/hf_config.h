@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "model/checkpoint/decoder_config.h"
@@ -11,6 +14,9 @@ namespace millrace::model {
 // file. How weights are quantised: hf_quantisation.h.
 absl::StatusOr<DecoderConfig> ReadHfConfig(const JsonObject& config,
                                            const std::string& path);
+
+// Names of these families for `model_type`.
+std::vector<std::string> HfFamilies();
 
 // The weight format that `torch_dtype` (or `dtype`) names, BF16 where it names
 // none.
