@@ -50,18 +50,32 @@ void PackElements(WeightFormat format, const std::byte* rows,
   }
 }
 
+// Whether a 16-bit number is an infinity or a NaN.
+bool IsNotFinite(ScaleType type, uint16_t bits) {
+  const uint16_t exponent = type == ScaleType::kF16 ? 0x7c00 : 0x7f80;
+  return (bits & exponent) == exponent;
+}
+
+bool HasBadScale(const TileLayout& layout, std::span<const GroupCodes> rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const GroupCodes& row) {
+    if (layout.scale == ScaleType::kE8m0) {
+      return row.d == kE8m0NotANumber;
+    }
+    return IsNotFinite(layout.scale, row.d) ||
+           (layout.minimum != Minimum::kNone &&
+            IsNotFinite(layout.scale, row.m));
+  });
+}
+
 TileError PackGroups(WeightFormat format, const std::byte* rows,
                      int64_t row_stride, int num_rows, int64_t cols,
                      std::byte* tile) {
-  const bool is_e8m0 = LayoutOf(format).scale == ScaleType::kE8m0;
+  const TileLayout& layout = LayoutOf(format);
   GroupCodes all[kTileRows];
   const std::span<GroupCodes> codes(all, static_cast<size_t>(num_rows));
   for (int64_t group = 0; group < cols / kGroup; ++group) {
     ReadStoredGroups(format, rows, row_stride, group, codes);
-    if (is_e8m0 &&
-        std::any_of(codes.begin(), codes.end(), [](const GroupCodes& row) {
-          return row.d == kE8m0NotANumber;
-        })) {
+    if (HasBadScale(layout, codes)) {
       return TileError::kBadScale;
     }
     WriteTileGroup(format, tile, cols, group, codes);

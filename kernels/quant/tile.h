@@ -20,8 +20,7 @@ int64_t TileBytes(WeightFormat format, int64_t cols);
 // Why a row could not be laid out.
 enum class TileError : uint8_t {
   kNone,
-  kBadScale,  // a scale that the format does not allow (E8M0 255, of FP8 one
-              // that is not finite)
+  kBadScale,  // a scale or minimum that is no finite number (E8M0: 255)
   kBadCode,   // FP8: a code that is no number
 };
 

@@ -143,7 +143,7 @@ class Loader {
         Place(bad_scale && matrix.parts.has_value() ? matrix.parts->scales
                                                     : matrix.source),
         absl::StrCat("row ", row, " column ", column, " has ",
-                     bad_scale ? "a scale that the format does not allow"
+                     bad_scale ? "a scale or minimum that is no finite number"
                                : "a code that is no number"),
         "the file is damaged: copy or convert it again");
   }

@@ -167,7 +167,9 @@ std::vector<std::byte> RandomRow(WeightFormat format, int64_t cols,
         StoreBytes(RandomBf16(spread, random), &row[at]);
         break;
       default:
-        StoreScale(format, spread, random, &row[at]);
+        // No tile takes scales that are not finite.
+        StoreScale(format, spread == Spread::kAny ? Spread::kFinite : spread,
+                   random, &row[at]);
         break;
     }
   }

@@ -13,7 +13,7 @@ namespace millrace::kernels {
 enum class Spread : uint8_t {
   kOrdinary,  // magnitudes around 1, as in a model
   kFinite,    // any finite number, subnormals and zeros among them
-  kAny,       // infinities and NaN too
+  kAny,       // infinities and NaN too, where the format takes them
 };
 
 uint16_t RandomHalf(Spread spread, std::mt19937& random);

@@ -411,6 +411,44 @@ TEST(Mxfp4Test, AScaleThatIsNoNumberIsRefusedAndZeroIsZero) {
   EXPECT_TRUE(std::isinf(values[64]));  // 6 times 2^127
 }
 
+// Where the 16-bit numbers of a block stand.
+struct NumbersOfBlock {
+  WeightFormat format;
+  std::vector<size_t> offsets;
+};
+
+TEST(TileTest, ScalesAndMinimaThatAreNotFiniteAreRefused) {
+  using enum WeightFormat;
+  const NumbersOfBlock formats[] = {
+      {kQ4_0, {0}},      {kQ4_1, {0, 2}},    {kQ5_0, {0}},
+      {kQ5_1, {0, 2}},   {kQ8_0, {0}},       {kQ2_K, {80, 82}},
+      {kQ3_K, {108}},    {kQ4_K, {0, 2}},    {kQ5_K, {0, 2}},
+      {kQ6_K, {208}},    {kIq4Nl, {0}},      {kInt4, {0}},
+      {kInt4F16, {0}},   {kInt4Zero, {0}},   {kInt4ZeroF16, {0}},
+      {kMlx4, {0, 2}},   {kMlx4F16, {0, 2}}, {kMlx8, {0, 2}},
+      {kMlx8F16, {0, 2}}};
+  std::mt19937 random(kSeed);
+  constexpr int64_t kCols = 512;
+  for (const auto& [format, offsets] : formats) {
+    SCOPED_TRACE(TraitsOf(format).name);
+    const std::vector<std::byte> good =
+        RandomRow(format, kCols, Spread::kFinite, random);
+    std::vector<std::byte> tile(static_cast<size_t>(TileBytes(format, kCols)));
+    const auto pack = [&](const std::vector<std::byte>& row) {
+      return PackTile(format, row.data(), 0, 1, kCols, tile.data());
+    };
+    EXPECT_EQ(pack(good), TileError::kNone);
+    const size_t last =
+        good.size() - static_cast<size_t>(TraitsOf(format).block_bytes);
+    for (const size_t offset : offsets) {
+      // A NaN in either type.
+      std::vector<std::byte> bad = good;
+      std::memset(bad.data() + last + offset, 0xff, 2);
+      EXPECT_EQ(pack(bad), TileError::kBadScale) << offset;
+    }
+  }
+}
+
 TEST(StoredBlockTest, PairsBecomeHalvesElementByElement) {
   std::mt19937 random(kSeed);
   std::byte pairs[16];
