@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -92,17 +93,16 @@ absl::Status RefuseExtras(const JsonObject& at) {
 
 // Activations are not quantised here, whatever the config says; scales that are
 // part of a static scheme would be left out, so that is refused.
-absl::Status CheckActivations(const JsonObject& group) {
-  if (!group.Has("input_activations")) {
+absl::Status CheckActivations(const JsonObject& at, const char* key,
+                              absl::string_view what) {
+  if (!at.Has(key)) {
     return absl::OkStatus();
   }
-  MILLRACE_ASSIGN_OR_RETURN(const JsonObject activations,
-                            group.Object("input_activations"));
+  MILLRACE_ASSIGN_OR_RETURN(const JsonObject activations, at.Object(key));
   MILLRACE_ASSIGN_OR_RETURN(const bool dynamic,
                             activations.BoolOr("dynamic", false));
   return dynamic ? absl::OkStatus()
-                 : Refuse(group, "input_activations",
-                          "activations with static scales");
+                 : Refuse(at, key, absl::StrCat(what, " with static scales"));
 }
 
 absl::StatusOr<WeightScheme> ReadInt4(const JsonObject& weights,
@@ -146,10 +146,25 @@ absl::StatusOr<WeightScheme> ReadInt4(const JsonObject& weights,
   return out;
 }
 
-absl::StatusOr<WeightScheme> ReadMxfp4(const JsonObject& weights) {
+// `bits` is called `num_bits` by compressed-tensors. Where `type` is given it
+// must say that the codes are numbers of four bits, not integers.
+absl::StatusOr<WeightScheme> ReadMxfp4(const JsonObject& weights,
+                                       const char* bits_key) {
   WeightScheme out;
   out.packing = Packing::kMxfp4;
   out.bits = 4;
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t bits,
+                            weights.IntegerOr(bits_key, 1, 64, out.bits));
+  MILLRACE_ASSIGN_OR_RETURN(const std::string type,
+                            weights.StringOr("type", "float"));
+  MILLRACE_ASSIGN_OR_RETURN(const bool symmetric,
+                            weights.BoolOr("symmetric", true));
+  if (bits != out.bits || type != "float" || !symmetric) {
+    return Refuse(weights, bits_key,
+                  absl::StrCat("MXFP4 weights of ", bits, " bits, type '",
+                               Printable(type), "'",
+                               symmetric ? "," : ", not symmetric,"));
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       out.group_size, weights.IntegerOr("group_size", 1, kGroupMax, kBlock));
   if (out.group_size != kBlock) {
@@ -171,13 +186,22 @@ absl::StatusOr<WeightScheme> ReadGroupScheme(const JsonObject& group,
     return ReadInt4(weights, strategy);
   }
   if (format == "mxfp4-pack-quantized") {
-    return ReadMxfp4(weights);
+    return ReadMxfp4(weights, "num_bits");
   }
   if (format == "float-quantized") {
     if (strategy != "block" || !IsSquareOf128(weights, "block_structure")) {
       return Refuse(weights, "strategy",
                     "FP8 weights with other scales than of blocks of "
                     "128 x 128");
+    }
+    MILLRACE_ASSIGN_OR_RETURN(const std::string type,
+                              weights.StringOr("type", "float"));
+    MILLRACE_ASSIGN_OR_RETURN(const int64_t bits,
+                              weights.IntegerOr("num_bits", 1, 64, 8));
+    if (type != "float" || bits != 8) {
+      return Refuse(weights, "num_bits",
+                    absl::StrCat("float weights of ", bits, " bits, type '",
+                                 Printable(type), "',"));
     }
     return WeightScheme();
   }
@@ -191,7 +215,7 @@ absl::StatusOr<WeightScheme> ReadMlxScheme(const JsonObject& at) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string mode,
                             at.StringOr("mode", "affine"));
   if (mode == "mxfp4") {
-    return ReadMxfp4(at);
+    return ReadMxfp4(at, "bits");
   }
   if (mode != "affine") {
     return Refuse(
@@ -207,6 +231,21 @@ absl::StatusOr<WeightScheme> ReadMlxScheme(const JsonObject& at) {
   out.bits = static_cast<int>(bits);
   MILLRACE_ASSIGN_OR_RETURN(out.group_size, ReadGroupSize(at, kMlxGroup));
   return out;
+}
+
+absl::Status RefuseSecondMethod(const JsonObject& config) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    if (!config.Has(key)) {
+      continue;
+    }
+    MILLRACE_ASSIGN_OR_RETURN(const JsonObject rules, config.Object(key));
+    if (rules.Has("quant_method")) {
+      return WithHint(
+          config.ErrorAt(key, "contradicts `quantization` beside it"),
+          "keep the one that the weights were packed by");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -245,6 +284,8 @@ struct HfQuantisation::Reader {
   absl::Status ReadCompressedTensors(const JsonObject& at) {
     out.method_ = QuantisationMethod::kCompressedTensors;
     MILLRACE_RETURN_IF_ERROR(RefuseExtras(at));
+    MILLRACE_RETURN_IF_ERROR(
+        CheckActivations(at, "kv_cache_scheme", "keys and values"));
     MILLRACE_ASSIGN_OR_RETURN(const std::string format,
                               at.StringOr("format", "unknown"));
     MILLRACE_RETURN_IF_ERROR(AddPatterns(at, "ignore", out.ignored_));
@@ -260,7 +301,10 @@ struct HfQuantisation::Reader {
                                 group.StringOr("format", format));
       Rule rule;
       MILLRACE_ASSIGN_OR_RETURN(rule.scheme, ReadGroupScheme(group, own));
-      MILLRACE_RETURN_IF_ERROR(CheckActivations(group));
+      MILLRACE_RETURN_IF_ERROR(
+          CheckActivations(group, "input_activations", "activations"));
+      MILLRACE_RETURN_IF_ERROR(
+          CheckActivations(group, "output_activations", "activations"));
       MILLRACE_RETURN_IF_ERROR(AddPatterns(group, "targets", rule.targets));
       out.rules_.push_back(std::move(rule));
     }
@@ -278,6 +322,8 @@ struct HfQuantisation::Reader {
       } else if (member.value().is_object()) {
         MILLRACE_ASSIGN_OR_RETURN(const JsonObject own, at.Object(module));
         MILLRACE_ASSIGN_OR_RETURN(out.overrides_[module], ReadMlxScheme(own));
+      } else if (absl::StrContains(module, '.')) {
+        return at.ErrorAt(module, "must be true, false or an object");
       }
     }
     return absl::OkStatus();
@@ -286,8 +332,9 @@ struct HfQuantisation::Reader {
 
 absl::StatusOr<HfQuantisation> HfQuantisation::Read(const JsonObject& config) {
   Reader reader;
-  // MLX repeats its own under the other name.
+  // MLX repeats its own under the other name, without a quant_method.
   if (config.Has("quantization")) {
+    MILLRACE_RETURN_IF_ERROR(RefuseSecondMethod(config));
     MILLRACE_ASSIGN_OR_RETURN(const JsonObject mlx,
                               config.Object("quantization"));
     MILLRACE_RETURN_IF_ERROR(reader.ReadMlx(mlx));

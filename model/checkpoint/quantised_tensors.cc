@@ -332,10 +332,31 @@ bool QuantisedTensors::Has(absl::string_view name) const {
   return single || IsPacked(wanted);
 }
 
+// Left out, they would change every weight of the module unnoticed, whichever
+// of the two was meant.
+absl::Status QuantisedTensors::RefuseTwoForms(const Wanted& wanted) const {
+  const auto both = [&](absl::string_view a, absl::string_view b) {
+    return tensors_.Has(absl::StrCat(wanted.module, a)) &&
+           tensors_.Has(absl::StrCat(wanted.module, b));
+  };
+  const StoredTensor* plain = tensors_.Find(wanted.slice.name);
+  const bool is_float =
+      plain != nullptr &&
+      (plain->type == "BF16" || plain->type == "F16" || plain->type == "F32");
+  const bool two = both(".weight", ".weight_packed") ||
+                   (is_float && (both(".weight", ".weight_scale_inv") ||
+                                 both(".weight", ".scales")));
+  return two ? WithHint(tensors_.ErrorAt(
+                            *plain, "stands beside tensors of its packed form"),
+                        "the checkpoint is of two conversions: copy it again")
+             : absl::OkStatus();
+}
+
 absl::StatusOr<Matrix> QuantisedTensors::TakeMatrix(const std::string& name,
                                                     int64_t rows,
                                                     int64_t cols) const {
   const Wanted wanted = WantedMatrix(name, rows, cols);
+  MILLRACE_RETURN_IF_ERROR(RefuseTwoForms(wanted));
   return IsPacked(wanted) ? TakeParts(wanted)
                           : tensors_.TakeMatrix(name, rows, cols);
 }

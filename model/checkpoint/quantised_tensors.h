@@ -47,6 +47,8 @@ class QuantisedTensors final : public TensorSupply {
   // Whether the tensor table holds the weight in parts.
   [[nodiscard]] bool IsPacked(const Wanted& wanted) const;
   [[nodiscard]] absl::StatusOr<Matrix> TakeParts(const Wanted& wanted) const;
+  // Of a module that lies there packed and plain.
+  [[nodiscard]] absl::Status RefuseTwoForms(const Wanted& wanted) const;
   // How a module that lies in parts is packed; `codes` for errors.
   [[nodiscard]] absl::StatusOr<WeightScheme> SchemeOf(
       const Wanted& wanted, const StoredTensor& codes) const;

@@ -48,6 +48,12 @@ constexpr char kFp8Groups[] =
            "input_activations": {"dynamic": true, "num_bits": 8},
            "weights": {"num_bits": 8, "type": "float", "strategy": "block",
              "block_structure": [128, 128]}}}})";
+constexpr char kMxfp4Groups[] =
+    R"("quantization_config": {"quant_method": "compressed-tensors",
+       "format": "mxfp4-pack-quantized", "config_groups": {
+         "group_0": {"targets": ["Linear"],
+           "weights": {"num_bits": 4, "type": "float", "group_size": 32,
+             "symmetric": true}}}})";
 constexpr char kMlx[] =
     R"("quantization": {"group_size": 128, "bits": 4,
        "model.layers.0.mlp.gate": {"bits": 8, "group_size": 64},
@@ -115,6 +121,12 @@ struct Wrong {
   const char* must_say;
 };
 
+TEST(HfQuantisation, Mxfp4OfCompressedTensors) {
+  const auto scheme = SchemeOf(kMxfp4Groups, "model.layers.0.mlp.up_proj");
+  ASSERT_TRUE(scheme.has_value());
+  EXPECT_EQ(scheme->packing, Packing::kMxfp4);
+}
+
 TEST(HfQuantisation, RefusesByName) {
   for (const Wrong& wrong : std::vector<Wrong>{
            {kFp8, "\"fp8\"", "\"gptq\"", "'gptq'"},
@@ -146,7 +158,29 @@ TEST(HfQuantisation, RefusesByName) {
             "sparsity_config"},
            {kFp8Groups, "\"block\"", "\"channel\"", "strategy"},
            {kFp8Groups, "\"dynamic\": true", "\"dynamic\": false", "static"},
+           {kFp8Groups, "\"num_bits\": 8, \"type\"",
+            "\"num_bits\": 4, \"type\"", "of 4 bits"},
+           {kFp8Groups, "\"type\": \"float\"", "\"type\": \"int\"", "'int'"},
+           {kFp8Groups, "\"input_activations\"",
+            "\"output_activations\": {\"num_bits\": 8}, "
+            "\"input_activations\"",
+            "output_activations"},
+           {kFp8Groups, "\"config_groups\"",
+            "\"kv_cache_scheme\": {\"num_bits\": 8, \"dynamic\": false}, "
+            "\"config_groups\"",
+            "kv_cache_scheme"},
+           {kMxfp4Groups, "\"num_bits\": 4", "\"num_bits\": 8", "of 8 bits"},
+           {kMxfp4Groups, "\"type\": \"float\"", "\"type\": \"int\"", "'int'"},
+           {kMxfp4Groups, "\"symmetric\": true", "\"symmetric\": false",
+            "not symmetric"},
            {kMlx, "\"bits\": 4,", "\"bits\": 3,", "3 bits"},
+           {kMlx, "{\"bits\": 8, \"group_size\": 64}", "8",
+            "model.layers.0.mlp.gate: must be true, false or an object"},
+           {kMlx, "\"quantization_config\": {",
+            "\"quantization_config\": {\"quant_method\": \"gptq\", ",
+            "contradicts"},
+           {kMlx, "\"bits\": 4,", "\"bits\": 5, \"mode\": \"mxfp4\",",
+            "of 5 bits"},
            {kMlx, "\"bits\": 8", "\"bits\": 6", "6 bits"},
            {kMlx, "\"group_size\": 128, \"bits\": 4,",
             "\"group_size\": 16, \"bits\": 4,", "16"},
