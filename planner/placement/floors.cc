@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,17 +39,77 @@ T MostOf(const std::vector<NodeKind>& kinds,
 }  // namespace
 
 Floors::Floors(const Problem& problem)
-    : problem_(problem), types_(LayerTypesOf(problem)) {
-  if (problem.timed()) {
+    : problem_(problem),
+      types_(LayerTypesOf(problem)),
+      by_room_(problem.kinds().size()) {
+  std::iota(by_room_.begin(), by_room_.end(), 0);
+  std::sort(by_room_.begin(), by_room_.end(), [&](size_t a, size_t b) {
+    return problem.kind(a).room > problem.kind(b).room;
+  });
+  const std::optional<int64_t> nodes = NodesFor(problem.sequences());
+  nodes_ = nodes.value_or(problem.nodes_max() + 1);
+  most_sequences_ = nodes_ > problem.nodes_max() ? 0 : MostSequences();
+  if (problem.timed() && nodes_ <= problem.nodes_max()) {
+    least_hops_s_ = LeastHops();
     cycle_s_ = CycleOf(1);
-    const int64_t rows = problem.rows_vary() ? *problem.concurrency() : 1;
-    const auto most = static_cast<double>(rows);
-    const double cycle = rows == 1 ? cycle_s_ : CycleOf(rows);
-    tokens_per_s_ = cycle > 0 ? most / cycle : kInfinity;
-    const double joules =
-        SumOfLeast(rows, [](const NodeKind& kind) { return kind.power_w; });
-    tokens_per_joule_ = joules > 0 ? most / joules : kInfinity;
-    loop_s_ = SumOfLeast(1, [](const NodeKind&) { return 1.0; }) + LeastHops();
+    loop_s_ = LoopOf(1);
+    FillRates();
+  }
+}
+
+double Floors::LoopOf(int64_t rows) const {
+  return SumOfLeast(rows, [](const NodeKind&) { return 1.0; }) + least_hops_s_;
+}
+
+// With one row the rate is that of the cycle. Else rows over cycle is at most
+// f(r) = r / least cycle of r rows, which does not fall; and since r - 1 rows
+// are too few, (r - 1) micro-batches < C, where micro-batches >= loop / cycle:
+// a plan of r rows has at most g(r) = r / (r - 1) * C / least loop of r - 1
+// rows, which does not rise. So max(f(r), g(r + 1)) bounds all plans, for any
+// r.
+void Floors::FillRates() {
+  const auto joules = [&](int64_t rows) {
+    return SumOfLeast(rows, [](const NodeKind& kind) { return kind.power_w; });
+  };
+  const auto ratio = [](double a, double b) {
+    return b > 0 ? a / b : kInfinity;
+  };
+  if (!problem_.rows_vary()) {
+    tokens_per_s_ = ratio(1, cycle_s_);
+    tokens_per_joule_ = ratio(1, joules(1));
+    return;
+  }
+  const int64_t all = *problem_.concurrency();
+  double watts = kInfinity;
+  for (const NodeKind& kind : problem_.kinds()) {
+    watts = std::min(watts, kind.power_w);
+  }
+  watts *= static_cast<double>(nodes_);
+  const auto more_rows = [&](int64_t rows) {
+    return rows >= all
+               ? 0
+               : ratio(static_cast<double>(rows + 1) * static_cast<double>(all),
+                       static_cast<double>(rows) * LoopOf(rows));
+  };
+  tokens_per_s_ = kInfinity;
+  tokens_per_joule_ = kInfinity;
+  int64_t low = 1;
+  int64_t high = all;
+  while (low <= high) {
+    const int64_t rows = low + (high - low) / 2;
+    const double few = ratio(static_cast<double>(rows),
+                             rows == 1 ? cycle_s_ : RoughCycleOf(rows));
+    const double many = more_rows(rows);
+    tokens_per_s_ = std::min(tokens_per_s_, std::max(few, many));
+    tokens_per_joule_ =
+        std::min(tokens_per_joule_,
+                 std::max(ratio(static_cast<double>(rows), joules(rows)),
+                          ratio(many, watts)));
+    if (few < many) {
+      low = rows + 1;
+    } else {
+      high = rows - 1;
+    }
   }
 }
 
@@ -86,8 +147,12 @@ double Floors::SumOfLeast(
   return sum;
 }
 
+double Floors::RoughCycleOf(int64_t rows) const {
+  return std::max(SlowestLayer(rows), SharedWork(rows));
+}
+
 double Floors::CycleOf(int64_t rows) const {
-  return std::max({SlowestLayer(rows), SharedWork(rows), CountedLayers(rows)});
+  return std::max(RoughCycleOf(rows), CountedLayers(rows));
 }
 
 // Some node holds each layer.
@@ -200,7 +265,7 @@ double Floors::CountedLayers(int64_t rows) const {
 }
 
 double Floors::LeastHops() const {
-  const int64_t hops = NodesFor(problem_.sequences()).value_or(1) - 1;
+  const int64_t hops = nodes_ - 1;
   if (hops < 1) {
     return 0;
   }

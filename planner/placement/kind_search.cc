@@ -57,7 +57,7 @@ class KindSearch {
       return n;
     }
     const int64_t known = judge_.best()->measures.sequences.value_or(n);
-    return reach_.MostSequences(std::max(n, known), floors_.MostSequences());
+    return reach_.MostSequences(std::max(n, known), floors_.most_sequences());
   }
 
   Proof LeastCycleOf(int64_t sequences, int64_t nodes_max) {

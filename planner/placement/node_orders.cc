@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace millrace::planner::placement {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kOrderMax = 20'000;
 
 // All nodes, those with the greatest score first, else as in the cluster.
@@ -16,7 +18,9 @@ std::vector<int64_t> SortedBy(
     const std::function<double(const NodeKind&)>& score) {
   std::vector<double> scores;
   for (const NodeKind& kind : problem.kinds()) {
-    scores.push_back(score(kind));
+    const double own = score(kind);
+    // Sorting needs an order: what is no number comes last.
+    scores.push_back(std::isnan(own) ? -kInfinity : own);
   }
   std::vector<int64_t> order(static_cast<size_t>(problem.model().num_nodes()));
   std::iota(order.begin(), order.end(), 0);

@@ -10,7 +10,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Orders times layers for which the least loop is worked out exactly.
-constexpr size_t kLoopCellsMax = 2'000'000;
+constexpr size_t kLoopCellsMax = 500'000;
+// Nodes beside those in use that a climb exchanges them for.
+constexpr size_t kOrderMax = 1'000;
 // Gains below this are not looked for.
 constexpr double kGain = 1e-6;
 
@@ -48,7 +50,7 @@ void OrderSearch::OfferOrder(const std::vector<int64_t>& order) {
   judge_.Offer(fill_.route());
   if (objective_ == Objective::kConcurrency &&
       problem_.Need(0, problem_.num_layers()) > 0) {
-    n = fill_.MostSequences(order, n, floors_.MostSequences());
+    n = fill_.MostSequences(order, n, floors_.most_sequences());
   }
   if (!problem_.timed()) {
     fill_.Fill(order, {kInfinity, n}, nodes_max);
@@ -81,8 +83,9 @@ std::vector<int64_t> OrderSearch::BestOrder() {
     }
     used[static_cast<size_t>(entry.node)] = true;
   }
+  const size_t size = kOrderMax + 2 * order.size();
   for (const int64_t node : rest_) {
-    if (!used[static_cast<size_t>(node)]) {
+    if (order.size() < size && !used[static_cast<size_t>(node)]) {
       order.push_back(node);
     }
   }
@@ -157,7 +160,7 @@ void OrderSearch::FewerNodes(const Limits& limits) {
 
 void OrderSearch::MoreSequences() {
   std::vector<int64_t> order = BestOrder();
-  const int64_t most = floors_.MostSequences();
+  const int64_t most = floors_.most_sequences();
   while (judge_.best()->measures.sequences.has_value()) {
     const int64_t n = *judge_.best()->measures.sequences;
     if (n >= most || !Reach(order, {kInfinity, n + 1}, problem_.nodes_max())) {

@@ -79,7 +79,7 @@ int64_t PackSearch::OfferMostSequences(const Order& order) {
   int64_t most = problem_.sequences();
   for (const Packer::Fit fit : {Packer::Fit::kFirst, Packer::Fit::kBest}) {
     int64_t low = problem_.sequences();
-    int64_t high = floors_.MostSequences();
+    int64_t high = floors_.most_sequences();
     const auto pack = [&](int64_t sequences) {
       const auto route =
           packer_.Pack(order, Packer::LayerOrder::kMemory, fit,
@@ -193,7 +193,7 @@ void PackSearch::LessCycle(int64_t sequences, int64_t nodes_max,
 }
 
 void PackSearch::MoreSequences(int64_t steps_max) {
-  const int64_t most = floors_.MostSequences();
+  const int64_t most = floors_.most_sequences();
   while (judge_.best()->measures.sequences.value_or(most) < most) {
     const int64_t n = *judge_.best()->measures.sequences + 1;
     const auto route =

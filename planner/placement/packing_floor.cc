@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kDualsMax = 60;
 // Types of layers for which thresholds and duals are tried one by one.
 constexpr size_t kTypesMax = 512;
+// Kinds of nodes times thresholds: each of the latter looks at all kinds.
+constexpr size_t kThresholdKindsMax = 40'000;
+constexpr size_t kThresholdsMax = 16;
 
 }  // namespace
 
@@ -39,51 +42,43 @@ SizeLadder Floors::MemoryLadder(int64_t sequences, Bytes at_least) const {
   return SizeLadder(std::move(sizes));
 }
 
-// Nodes, the roomiest first, until what they bring adds up.
+// Nodes, the roomiest first, until what they bring adds up. Roomier nodes bring
+// no less.
 std::optional<int64_t> Floors::FewestFor(
     double total, const std::function<double(const NodeKind&)>& value) const {
-  std::vector<std::pair<double, int64_t>> brought;
-  for (const NodeKind& kind : problem_.kinds()) {
-    brought.emplace_back(value(kind), kind.count());
-  }
-  std::sort(brought.begin(), brought.end(), std::greater<>());
   int64_t nodes = 0;
-  for (const auto& [each, count] : brought) {
+  for (const size_t index : by_room_) {
     if (total <= 0) {
       break;
     }
+    const NodeKind& kind = problem_.kind(index);
+    const double each = value(kind);
     if (each <= 0) {
       return std::nullopt;
     }
     const double needed = std::ceil(total / each * (1 - 1e-12));
-    const auto taken =
-        static_cast<int64_t>(std::min(needed, static_cast<double>(count)));
+    const auto taken = static_cast<int64_t>(
+        std::min(needed, static_cast<double>(kind.count())));
     nodes += taken;
     total -= each * static_cast<double>(taken);
   }
   // What rounding leaves over does not count as missing.
-  return total > 0 && nodes > 0 && total > 1e-6 ? std::nullopt
-                                                : std::optional<int64_t>(nodes);
+  return total > 1e-6 ? std::nullopt : std::optional<int64_t>(nodes);
 }
 
 std::optional<int64_t> Floors::NodesFor(int64_t sequences) const {
-  Bytes widest = 0;
+  const Bytes roomiest = problem_.kind(by_room_.front()).room;
   Bytes total = -problem_.shared_weights();
   for (const LayerType& type : types_) {
     const Bytes bytes = TypeBytes(type, sequences);
-    widest = std::max(widest, bytes);
+    if (bytes > roomiest) {
+      return std::nullopt;
+    }
     total += bytes * type.count;
-  }
-  Bytes roomiest = 0;
-  for (const NodeKind& kind : problem_.kinds()) {
-    roomiest = std::max(roomiest, kind.room);
-  }
-  if (widest > roomiest) {
-    return std::nullopt;
   }
   // Bytes beyond 2^53 are rounded: a hair less than the total is asked for.
   const auto volume = FewestFor(
-      static_cast<double>(total) * (1 - 1e-12),
+      static_cast<double>(total) * (1 - 1e-11),
       [](const NodeKind& kind) { return static_cast<double>(kind.room); });
   if (!volume.has_value()) {
     return std::nullopt;
@@ -112,6 +107,8 @@ std::optional<int64_t> Floors::NodesFor(int64_t sequences) const {
 }
 
 std::vector<Bytes> Floors::Thresholds(int64_t sequences) const {
+  const size_t tried =
+      std::min(kThresholdsMax, kThresholdKindsMax / problem_.kinds().size());
   std::vector<Bytes> sizes = {0};
   for (const LayerType& type : types_) {
     sizes.push_back(TypeBytes(type, sequences));
@@ -119,10 +116,10 @@ std::vector<Bytes> Floors::Thresholds(int64_t sequences) const {
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   // The largest ones tell most; each costs a look at every kind of node.
-  constexpr size_t kTried = 16;
-  if (sizes.size() > kTried) {
-    sizes.erase(sizes.begin() + 1,
-                sizes.end() - static_cast<ptrdiff_t>(kTried));
+  if (sizes.size() > tried) {
+    sizes.erase(
+        sizes.begin() + (tried > 1 ? 1 : 0),
+        sizes.end() - static_cast<ptrdiff_t>(tried > 1 ? tried - 1 : tried));
   }
   return sizes;
 }
@@ -155,16 +152,27 @@ int64_t Floors::MostSequences() const {
     const std::optional<int64_t> nodes = NodesFor(sequences);
     return nodes.has_value() && *nodes <= problem_.nodes_max();
   };
-  int64_t low = problem_.sequences();
-  int64_t high = low;
+  // By volume alone first: what the roomiest nodes have, over one sequence.
   constexpr int64_t kMost = int64_t{1} << 62;
-  while (high < kMost && holds(high)) {
-    low = high;
-    high = std::min(high, kMost / 2) * 2;
+  Bytes room = 0;
+  int64_t nodes = problem_.nodes_max();
+  for (const size_t kind : by_room_) {
+    const int64_t taken = std::min(nodes, problem_.kind(kind).count());
+    room += std::max(Bytes(0), problem_.kind(kind).room) * taken;
+    nodes -= taken;
   }
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (holds(middle) ? low : high) = middle;
+  const Bytes need = problem_.Need(0, problem_.num_layers());
+  int64_t low = problem_.sequences();
+  int64_t high = need == 0 ? low
+                           : std::max(low, static_cast<int64_t>(std::min(
+                                               Bytes(kMost), room / need)));
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (holds(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
   return low;
 }

@@ -23,23 +23,24 @@ std::optional<double> Finite(double value) {
   return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
 }
 
-// 1 - plan / bound, or bound / plan where less is better.
-double GapOf(const Problem& problem, const Floors& floors,
-             const Measures& best) {
+// 1 - plan / bound, or bound / plan where less is better; nothing where the
+// bound says nothing.
+std::optional<double> GapOf(const Problem& problem, const Floors& floors,
+                            const Measures& best) {
   const auto gap = [](double low, double high) {
     const double share = high > 0 ? 1 - low / high : 0;
-    return share > kNoGap ? share : 0;
+    return share >= 1 ? std::optional<double>()
+                      : std::optional<double>(share > kNoGap ? share : 0);
   };
   switch (problem.criteria().front()) {
     case Criterion::kNodesUsed:
-      return gap(
-          static_cast<double>(floors.NodesFor(problem.sequences()).value_or(1)),
-          static_cast<double>(best.nodes_used));
+      return gap(static_cast<double>(floors.nodes()),
+                 static_cast<double>(best.nodes_used));
     case Criterion::kSequences:
       return best.sequences.has_value()
                  ? gap(static_cast<double>(*best.sequences),
-                       static_cast<double>(floors.MostSequences()))
-                 : 0;
+                       static_cast<double>(floors.most_sequences()))
+                 : std::optional<double>(0);
     case Criterion::kCycle:
       return gap(floors.cycle_s(), *best.cycle_s);
     case Criterion::kLoop:
@@ -47,12 +48,12 @@ double GapOf(const Problem& problem, const Floors& floors,
     case Criterion::kTokensPerSecond:
       return best.tokens_per_s.has_value()
                  ? gap(*best.tokens_per_s, floors.tokens_per_s())
-                 : 0;
+                 : std::optional<double>(0);
     case Criterion::kTokensPerJoule:
       return best.tokens_per_s.has_value()
                  ? gap(*best.tokens_per_s / *best.watts,
                        floors.tokens_per_joule())
-                 : 0;
+                 : std::optional<double>(0);
   }
   return 0;
 }
@@ -61,10 +62,9 @@ Bounds BoundsOf(const Problem& problem, const Floors& floors,
                 const Proof& proof, const Measures& best) {
   // Never beyond the plan itself: sums in another order differ by a hair.
   Bounds bounds;
-  bounds.nodes_used = std::min(
-      best.nodes_used, floors.NodesFor(problem.sequences()).value_or(1));
+  bounds.nodes_used = std::min(best.nodes_used, floors.nodes());
   if (best.sequences.has_value()) {
-    bounds.sequences = std::max(*best.sequences, floors.MostSequences());
+    bounds.sequences = std::max(*best.sequences, floors.most_sequences());
   }
   if (problem.timed()) {
     bounds.cycle_s = std::min(*best.cycle_s, floors.cycle_s());
@@ -73,7 +73,8 @@ Bounds BoundsOf(const Problem& problem, const Floors& floors,
           Finite(std::max(*best.tokens_per_s, floors.tokens_per_s()));
     }
   }
-  bounds.gap = proof.first ? 0 : GapOf(problem, floors, best);
+  bounds.gap =
+      proof.first ? std::optional<double>(0) : GapOf(problem, floors, best);
   if (!proof.first) {
     return bounds;
   }
@@ -108,14 +109,15 @@ absl::StatusOr<std::optional<Placement>> Place(
   if (nominal && !options.unknown_speeds_are_equal) {
     return criteria.status();
   }
+  if (model.num_layers() == 0 ||
+      model.num_nodes() <= model.cluster().SpareNodes()) {
+    return std::optional<Placement>();
+  }
   const Problem problem(
       model, nominal ? AllCriteriaOf(options.objective) : *criteria,
       options.concurrency, nominal ? Speeds::kEqual : Speeds::kGiven);
-  const int64_t n = problem.sequences();
   const Floors floors(problem);
-  if (problem.nodes_max() == 0 ||
-      floors.NodesFor(n).value_or(problem.nodes_max() + 1) >
-          problem.nodes_max()) {
+  if (floors.nodes() > problem.nodes_max()) {
     return std::optional<Placement>();
   }
   Judge judge(problem);

@@ -41,6 +41,10 @@ std::vector<std::string> FormatsOf(const ModelCosts& costs) {
   return formats;
 }
 
+// Beyond these no plan is of use; sums and products of them stay finite.
+constexpr double kSlowest = 1e15;    // seconds a byte or an operation
+constexpr double kMostWork = 1e270;  // bytes or operations of a layer
+
 using Labels = std::map<std::string, std::string>;
 
 bool Carries(const Labels& labels, const Labels& wanted) {
@@ -162,7 +166,8 @@ void Problem::FillKinds() {
           node.memory_bandwidth.has_value() ? 1 / *node.memory_bandwidth : 0;
       for (size_t format = 0; format < formats.size(); ++format) {
         const auto rate = node.ComputeRate(formats[format]);
-        kind.op_s[format] = rate.has_value() ? 1 / *rate : 0;
+        kind.op_s[format] =
+            rate.has_value() ? std::min(kSlowest, 1 / *rate) : 0;
       }
       kind.power_w = node.power_w.value_or(0);
     }
@@ -181,8 +186,9 @@ Problem::LinkTimes Problem::TimesOf(const Link& link) const {
   if (!timed_ || speeds_ == Speeds::kEqual) {
     return {};
   }
-  return {link.bandwidth.has_value() ? 1 / *link.bandwidth : 0,
-          link.latency_s.value_or(0)};
+  return {
+      link.bandwidth.has_value() ? std::min(kSlowest, 1 / *link.bandwidth) : 0,
+      link.latency_s.value_or(0)};
 }
 
 Problem::LinkTimes Problem::LinkBetween(int64_t a, int64_t b) const {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -28,6 +28,9 @@ constexpr int64_t kPolishSteps = 1'500'000;
 constexpr int64_t kRepairSteps = 1'500'000;
 // Different numbers of rows that are tried.
 constexpr size_t kRowsTried = 8;
+// The same where nodes times layers are more than this.
+constexpr int64_t kLarge = 1'000'000;
+constexpr size_t kRowsTriedLarge = 3;
 
 // Whether all ways to put layers onto nodes are few enough to try.
 bool Enumerable(const Problem& problem, int64_t steps) {
@@ -46,11 +49,16 @@ bool EnumerateWithin(const Problem& problem, bool interleaved, int64_t steps,
 // ladder down from all sequences at once.
 class RowsToTry {
  public:
-  explicit RowsToTry(const Problem& problem) : problem_(problem) {
+  explicit RowsToTry(const Problem& problem)
+      : problem_(problem),
+        most_(problem.model().num_nodes() > kLarge / problem.num_layers()
+                  ? kRowsTriedLarge
+                  : kRowsTried) {
     if (problem.rows_vary()) {
-      for (int64_t rows = *problem.concurrency(); rows > 1; rows /= 2) {
+      for (int64_t rows = *problem.concurrency() / 2; rows > 1; rows /= 2) {
         ladder_.push_back(rows);
       }
+      ladder_.push_back(*problem.concurrency());
     }
   }
 
@@ -60,7 +68,7 @@ class RowsToTry {
       tried_.insert(1);
       return 1;
     }
-    if (!problem_.rows_vary() || tried_.size() >= kRowsTried) {
+    if (!problem_.rows_vary() || tried_.size() >= most_) {
       return 0;
     }
     if (judge.best().has_value()) {
@@ -81,6 +89,7 @@ class RowsToTry {
 
  private:
   const Problem& problem_;
+  const size_t most_;
   std::set<int64_t> tried_;
   std::vector<int64_t> ladder_;
 };
@@ -102,11 +111,11 @@ Proof ProofByFloors(const Problem& problem, const Floors& floors,
     Measures floor = best;
     switch (problem.criteria()[i]) {
       case Criterion::kNodesUsed:
-        floor.nodes_used = floors.NodesFor(problem.sequences()).value_or(1);
+        floor.nodes_used = floors.nodes();
         break;
       case Criterion::kSequences:
         if (best.sequences.has_value()) {
-          floor.sequences = floors.MostSequences();
+          floor.sequences = floors.most_sequences();
         }
         break;
       case Criterion::kCycle:
@@ -136,8 +145,10 @@ Proof SearchContiguous(const Problem& problem, const Floors& floors,
   const auto states = problem.equal_links() ? KindStates::Create(problem)
                                             : std::optional<KindStates>();
   RowsToTry rows_to_try(problem);
+  std::map<int64_t, OrderSearch> climbers;
   while (const int64_t rows = rows_to_try.Next(judge)) {
-    OrderSearch(problem, floors, objective, rows, judge).Begin();
+    climbers.try_emplace(rows, problem, floors, objective, rows, judge)
+        .first->second.Begin();
     if (states.has_value()) {
       proof = Either(proof, SearchByKinds(problem, floors, *states, objective,
                                           rows, judge));
@@ -160,9 +171,9 @@ Proof SearchContiguous(const Problem& problem, const Floors& floors,
   }
   const int64_t rows =
       judge.best().has_value() ? judge.best()->measures.rows.value_or(1) : 1;
-  OrderSearch climber(problem, floors, objective, rows, judge);
-  climber.Begin();
-  climber.Climb(kClimbSteps);
+  const auto climber = climbers.find(rows);
+  (climber == climbers.end() ? climbers.begin() : climber)
+      ->second.Climb(kClimbSteps);
   PolishRoute(problem, false, kPolishSteps, judge);
   return Either(proof, ProofByFloors(problem, floors, judge));
 }
@@ -173,8 +184,11 @@ Proof SearchInterleaved(const Problem& problem, const Floors& floors,
   if (proof.all) {
     return proof;
   }
-  if (Enumerable(problem, kInterleavedSteps)) {
-    EnumerateWithin(problem, true, 4 * kInterleavedSteps, judge);
+  if (problem.model().num_nodes() == 1) {
+    return {true, true};  // All on it is the only route there is.
+  }
+  if (Enumerable(problem, kInterleavedSteps) &&
+      EnumerateWithin(problem, true, 4 * kInterleavedSteps, judge)) {
     return {true, true};
   }
   RowsToTry rows_to_try(problem);

@@ -213,9 +213,10 @@ void CheckBounds(const Placement& placement, const Measures& best) {
   if (placement.exact) {
     EXPECT_EQ(bounds.gap, 0.0);
   }
-  ASSERT_TRUE(bounds.gap.has_value());
-  EXPECT_GE(*bounds.gap, 0);
-  EXPECT_LT(*bounds.gap, 1);
+  if (bounds.gap.has_value()) {
+    EXPECT_GE(*bounds.gap, 0);
+    EXPECT_LT(*bounds.gap, 1);
+  }
   EXPECT_LE(*bounds.nodes_used, best.nodes_used);
   if (best.sequences.has_value() && bounds.sequences.has_value()) {
     EXPECT_GE(*bounds.sequences, *best.sequences);
