@@ -105,6 +105,14 @@ CoreConfig CoreConfig::WithDefaults() const {
   return full;
 }
 
+int64_t CoreConfig::Slots() const {
+  int64_t slots = stages.front().slots;
+  for (const StagePool& stage : stages) {
+    slots = std::min(slots, stage.slots);
+  }
+  return slots;
+}
+
 transport::FrameLimits CoreConfig::LimitsOfFrames(int64_t hidden_size) const {
   const CoreConfig full = WithDefaults();
   return transport::FrameLimits{

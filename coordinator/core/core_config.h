@@ -60,6 +60,8 @@ struct CoreConfig {
   [[nodiscard]] absl::Status Validate() const;
   // The same with every 0 that stands for a default replaced. Valid only.
   [[nodiscard]] CoreConfig WithDefaults() const;
+  // Sequences open at a time: what the stage with the fewest slots has.
+  [[nodiscard]] int64_t Slots() const;
   // What frames of such a pipeline may hold; `hidden_size` columns.
   [[nodiscard]] transport::FrameLimits LimitsOfFrames(
       int64_t hidden_size) const;

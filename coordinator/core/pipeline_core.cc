@@ -21,6 +21,8 @@ PipelineCore::PipelineCore(const CoreConfig& config)
   for (size_t slot = by_slot_.size(); slot-- > 0;) {
     free_slots_.push_back(static_cast<uint32_t>(slot));
   }
+  // One for each of two rows of every sequence: more only where prompts start.
+  notices_.reserve(2 * by_slot_.size());
 }
 
 absl::StatusOr<RequestId> PipelineCore::Submit(absl::Duration now,

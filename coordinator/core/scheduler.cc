@@ -79,7 +79,14 @@ Scheduler::Scheduler(const CoreConfig& config)
       rows_max_(config.rows_max),
       ops_max_(config.ops_max),
       fixed_cost_rows_(config.fixed_cost_rows),
-      microbatches_(static_cast<size_t>(config.microbatches)) {}
+      microbatches_(static_cast<size_t>(config.microbatches)) {
+  // Decoding is to allocate nothing, wherever its sequences move.
+  const auto slots = static_cast<size_t>(config.Slots());
+  for (MicroBatch& microbatch : microbatches_) {
+    microbatch.members.reserve(slots);
+    microbatch.parts.reserve(slots);
+  }
+}
 
 void Scheduler::AddPrefill(Sequence* sequence) { prefill_.push_back(sequence); }
 

@@ -22,9 +22,13 @@ PipelineEngine::PipelineEngine(Options options)
     : options_(std::move(options)),
       clock_(options_.clock != nullptr ? options_.clock : &system_clock_),
       num_microbatches_(options_.core.WithDefaults().microbatches),
-      core_(options_.core),
-      loop_([this] { Loop(); }),
-      receiver_([this] { Receive(); }) {}
+      core_(options_.core) {
+  const auto slots = static_cast<size_t>(options_.core.Slots());
+  notices_.reserve(2 * slots);
+  deliveries_.reserve(2 * slots);
+  loop_ = std::thread([this] { Loop(); });
+  receiver_ = std::thread([this] { Receive(); });
+}
 
 PipelineEngine::~PipelineEngine() {
   const absl::Status reason = absl::CancelledError("the server has stopped");
