@@ -15,7 +15,9 @@ namespace millrace::worker {
 class WeightBuilder {
  public:
   WeightBuilder(Weights& weights, int64_t bytes)
-      : weights_(weights), carver_(weights.memory_.data(), bytes) {}
+      : weights_(weights),
+        bytes_(bytes),
+        carver_(weights.memory_.data(), bytes) {}
 
   void Build(const StageConfig& config) {
     const model::ModelSpec& spec = *weights_.spec_;
@@ -37,6 +39,7 @@ class WeightBuilder {
                            ? weights_.embedding_
                            : Place(spec.head);
     }
+    MILLRACE_CHECK(carver_.used() == bytes_);
   }
 
   std::vector<MatrixRead> TakeMatrixReads() { return std::move(matrices_); }
@@ -110,6 +113,7 @@ class WeightBuilder {
   }
 
   Weights& weights_;
+  const int64_t bytes_;
   Carver carver_;
   std::vector<MatrixRead> matrices_;
   std::vector<VectorRead> vectors_;

@@ -249,6 +249,40 @@ class ClusterTest(unittest.TestCase):
                 abs(cluster.resident_bytes(worker["pid"]) - planned),
                 0.03 * planned + 30e6)
 
+    def test_memory_within_one_percent(self):
+        """With stages of the size that matters, hundreds of megabytes of
+        weights and of KV, a worker's resident set is the plan's to 1 %."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = cluster.make_model(folder, "--layers", "24", "--width",
+                                       "768", "--context", "131072")
+            options = ["--context", "131072", "--concurrency", "6"]
+            nodes = os.path.join(folder, "two.json")
+            with open(nodes, "w", encoding="utf-8") as file:
+                json.dump({"version": 1, "nodes": [
+                    {"name": "n", "count": 2, "memory": "8GB",
+                     "memory_bandwidth": "20GB/s",
+                     "compute": {"default": 2e11}}],
+                    "link_default": {"bandwidth": "10Gbit/s",
+                                     "latency": "50us"}}, file)
+            done = subprocess.run(
+                [cluster.programs()[0], "plan", model, "--cluster", nodes,
+                 "--json", *options], check=True, capture_output=True,
+                text=True)
+            plan = json.loads(done.stdout)
+            up = Cluster(self, model, plan["nodes_used"], *options)
+            # Frames of whole chunks, so that link buffers have been used.
+            up.client.chat("Hello " * 300, 4)
+            for worker, entry, stage in zip(up.workers, plan["route"],
+                                            plan["stages"]):
+                self.assertEqual(worker["layers"],
+                                 [entry["first_layer"], entry["last_layer"]])
+                planned = stage["resident_bytes"]
+                self.assertGreater(stage["weights_bytes"], 150e6)
+                self.assertGreater(stage["kv_bytes"], 250e6)
+                self.assertLessEqual(
+                    abs(cluster.resident_bytes(worker["pid"]) - planned),
+                    0.01 * planned)
+
     def test_busy_port(self):
         """A port in use is an error that names it, before anything is loaded."""
         up = self.up()

@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
       model.num_layers = std::atoll(argv[i + 1]);
     } else if (std::strcmp(argv[i], "--context") == 0) {
       model.context_length = std::atoll(argv[i + 1]);
+    } else if (std::strcmp(argv[i], "--width") == 0) {
+      model.hidden_size = std::atoll(argv[i + 1]);
+      model.intermediate_size = 4 * model.hidden_size;
     } else if (std::strcmp(argv[i], "--seed") == 0) {
       model.seed = static_cast<uint64_t>(std::atoll(argv[i + 1]));
     }
@@ -33,7 +36,7 @@ int main(int argc, char** argv) {
   if (out.empty()) {
     std::fprintf(stderr,
                  "usage: tiny_model --out FILE.gguf [--layers N] "
-                 "[--context N] [--seed N]\n");
+                 "[--context N] [--width N] [--seed N]\n");
     return 2;
   }
   millrace::testing::WriteTinyGguf(model, out);
