@@ -29,7 +29,7 @@ constexpr int64_t kRepairSteps = 1'500'000;
 // Different numbers of rows that are tried.
 constexpr size_t kRowsTried = 8;
 // The same where nodes times layers are more than this.
-constexpr int64_t kLarge = 1'000'000;
+constexpr int64_t kLarge = 200'000;
 constexpr size_t kRowsTriedLarge = 3;
 
 // Whether all ways to put layers onto nodes are few enough to try.
