@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include "cli/check/check_command.h"
+
 namespace millrace::cli {
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
@@ -12,6 +14,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeStageWorkerCommand());
   commands.push_back(MakePlanCommand());
   commands.push_back(MakeProbeCommand());
+  commands.push_back(MakeCheckCommand());
   commands.push_back(MakeInspectCommand());
   commands.push_back(MakeTokenizeCommand());
   commands.push_back(MakeRenderCommand());

@@ -10,12 +10,17 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "boost/json/object.hpp"
+#include "cli/check/live_nodes.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
+#include "cli/interrupt_flag.h"
+#include "cli/live_cluster.h"
 #include "cli/number_list.h"
 #include "cli/pipeline_config.h"
 #include "cli/plan_single_node.h"
 #include "cli/plan_table.h"
+#include "cli/plan_verify.h"
 #include "cli/planned_model.h"
 #include "planner/cluster_codec.h"
 #include "planner/plan_codec.h"
@@ -51,6 +56,8 @@ class PlanCommand final : public Command {
 
  private:
   absl::Status CheckFlags() const;
+  // The cluster file, the live workers, or the one with what the others lack.
+  absl::StatusOr<LiveCluster> ReadCluster(Console& console) const;
   absl::Status RunSingleNode(Console& console);
   // The lengths to plan for, within the model's own.
   absl::StatusOr<std::vector<int64_t>> Contexts(
@@ -67,7 +74,9 @@ class PlanCommand final : public Command {
   std::string html_;
   std::string kv_;
   SingleNodeFlags single_node_;
-  bool verify_ = false;
+  std::string workers_;
+  bool insecure_ = false;
+  std::string verify_;
   std::optional<int64_t> prompt_len_;
   std::optional<int64_t> output_len_;
   std::optional<int64_t> chunk_;
@@ -90,7 +99,14 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--costs", costs_, "Not in this version");
   app.add_option("--html", html_, "Not in this version");
   single_node_.Define(app);
-  app.add_flag("--verify", verify_, "Not in this version");
+  app.add_option("--workers", workers_,
+                 "Take what the cluster file lacks, or the whole cluster, from "
+                 "live workers: their --control, HOST:PORT,HOST:PORT");
+  app.add_flag("--insecure", insecure_,
+               "The network is trusted: ask workers off loopback");
+  app.add_option("--verify", verify_,
+                 "Measure on the cluster that runs this plan and show the "
+                 "error: http://HOST:PORT of its coordinator");
 }
 
 absl::Status PlanCommand::CheckFlags() const {
@@ -102,9 +118,6 @@ absl::Status PlanCommand::CheckFlags() const {
   }
   if (!html_.empty()) {
     return not_yet("--html");
-  }
-  if (verify_) {
-    return not_yet("--verify");
   }
   if (objective_ != "throughput") {
     return UsageError(
@@ -126,9 +139,9 @@ absl::Status PlanCommand::CheckFlags() const {
     return UsageError("--single-node", "goes without --cluster",
                       "give --memory and --nvme-bandwidth");
   }
-  if (cluster_.empty() && !single_node_.chosen) {
+  if (cluster_.empty() && workers_.empty() && !single_node_.chosen) {
     return UsageError("--cluster", "is missing",
-                      "give a cluster file, see the user guide");
+                      "give a cluster file, see the user guide, or --workers");
   }
   return absl::OkStatus();
 }
@@ -200,15 +213,33 @@ absl::Status PlanCommand::RunSingleNode(Console& console) {
                           console);
 }
 
+absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
+  std::optional<planner::Cluster> given;
+  if (!cluster_.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::string text,
+                              ReadFile(cluster_, kClusterBytesMax));
+    MILLRACE_ASSIGN_OR_RETURN(given, planner::ParseCluster(text, cluster_));
+  }
+  if (workers_.empty()) {
+    return LiveCluster{*std::move(given), {}};
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const std::vector<transport::Endpoint> nodes,
+                            ParseNodes("--workers", workers_, insecure_));
+  console.Progress(absl::StrCat("measuring ", nodes.size(), " workers"));
+  const InterruptFlag interrupted;
+  absl::StatusOr<LiveCluster> live =
+      AskCluster(given, nodes, interrupted.flag());
+  console.Progress("");
+  return live;
+}
+
 absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_RETURN_IF_ERROR(CheckFlags());
   if (single_node_.chosen) {
     return RunSingleNode(console);
   }
-  MILLRACE_ASSIGN_OR_RETURN(const std::string text,
-                            ReadFile(cluster_, kClusterBytesMax));
-  MILLRACE_ASSIGN_OR_RETURN(const planner::Cluster cluster,
-                            planner::ParseCluster(text, cluster_));
+  MILLRACE_ASSIGN_OR_RETURN(const LiveCluster live, ReadCluster(console));
+  const planner::Cluster& cluster = live.cluster;
   MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(model_));
   MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(model));
   const planner::ModelCosts costs = model.Costs(workload.shape);
@@ -217,8 +248,18 @@ absl::Status PlanCommand::Run(Console& console) {
       planner::MakePlan({costs, cluster, workload.options,
                          model.Scratch(workload.shape, workload.process_bytes),
                          true}));
-  const Json document =
-      planner::PlanToJson(plan, costs, cluster, workload.options);
+  Json document = planner::PlanToJson(plan, costs, cluster, workload.options);
+  // Where `check` lets workers look for it.
+  document.as_object()["model"].as_object()["path"] = model_;
+  for (const std::string& key : live.measured) {
+    document.as_object()["provenance"]
+        .as_object()[absl::StrCat("inputs.cluster.", key)] = "measured";
+  }
+  std::optional<Verification> verification;
+  if (!verify_.empty() && plan.fits) {
+    MILLRACE_ASSIGN_OR_RETURN(verification, VerifyPlan(plan, verify_, console));
+    document.as_object()["verify"] = VerificationJson(*verification);
+  }
   if (!out_.empty()) {
     MILLRACE_RETURN_IF_ERROR(
         WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));
@@ -226,7 +267,9 @@ absl::Status PlanCommand::Run(Console& console) {
   if (console.json()) {
     console.OutJson(document);
   } else {
-    console.Out(PlanTable(plan, cluster));
+    console.Out(absl::StrCat(
+        PlanTable(plan, cluster),
+        verification.has_value() ? VerificationText(*verification) : ""));
   }
   if (!plan.fits) {
     return AnswerIsNo("plan", plan.verdict,

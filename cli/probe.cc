@@ -16,6 +16,7 @@
 #include "cli/bench/bench_options.h"
 #include "cli/bench/bench_report.h"
 #include "cli/bench/disk_probe.h"
+#include "cli/bench/model_probe.h"
 #include "cli/bench/node_entry.h"
 #include "cli/bench/node_probe.h"
 #include "cli/bench/statistics.h"
@@ -55,6 +56,7 @@ class ProbeCommand final : public Command {
     return NodeName(name_.empty() ? HostName("node") : name_);
   }
   absl::StatusOr<NodeProbeOptions> ProbeOptions(Console& console) const;
+  absl::Status MeasureByModel(Console& console) const;
   absl::Status MeasureThis(Console& console, const NodeProbeOptions& options);
   absl::Status MeasureLink(Console& console) const;
   // Answers others until an interrupt.
@@ -63,6 +65,7 @@ class ProbeCommand final : public Command {
   bool quick_ = false;
   std::string name_;
   std::string formats_;
+  std::string model_;
   std::string nvme_;
   std::string record_;
   std::string peer_;
@@ -78,6 +81,8 @@ void ProbeCommand::Define(CLI::App& app) {
                  "Name of the entry; default: the host's name");
   app.add_option("--format", formats_,
                  "Weight formats, as q8_0,q4_0; default: all");
+  app.add_option("--model", model_,
+                 "Measure by whole passes of this model, which must fit here");
   app.add_option("--nvme", nvme_, "Measure the disk of this folder as well");
   app.add_option("--record", record_,
                  "Bytes of one read from it, as an expert's 12MB; default: "
@@ -172,6 +177,10 @@ absl::Status ProbeCommand::CheckFlags() const {
                       "give one of the two on either node");
   }
   const bool link = !peer_.empty() || !listen_.empty();
+  if (!model_.empty() && (link || !formats_.empty() || !nvme_.empty())) {
+    return UsageError("--model", "is measured alone",
+                      "leave out --format, --nvme, --peer and --listen");
+  }
   if (link && !nvme_.empty()) {
     return UsageError("--nvme", "is measured without --peer and --listen");
   }
@@ -194,6 +203,27 @@ absl::Status ProbeCommand::MeasureThis(Console& console,
   }
   console.Progress("");
   ShowNode(console, probe, options);
+  return absl::OkStatus();
+}
+
+absl::Status ProbeCommand::MeasureByModel(Console& console) const {
+  ModelProbeOptions options;
+  options.model = model_;
+  options.compute.threads = threads_;
+  options.compute.kernels = kernels_;
+  options.quick = quick_;
+  MILLRACE_ASSIGN_OR_RETURN(NodeEntry node, ProbeModel(options, console));
+  node.name = Name();
+  console.Progress("");
+  if (console.json()) {
+    console.OutJson(boost::json::object{{"node", NodeJson(node)},
+                                        {"spread", NodeSpreadJson(node)},
+                                        {"version", Version()},
+                                        {"host", HostJson()},
+                                        {"model", model_}});
+  } else {
+    console.Out(absl::StrCat("# by ", Printable(model_), "\n", NodeYaml(node)));
+  }
   return absl::OkStatus();
 }
 
@@ -262,6 +292,9 @@ absl::Status ProbeCommand::Run(Console& console) {
                             ProbeOptions(console));
   if (!peer_.empty()) {
     return MeasureLink(console);
+  }
+  if (!model_.empty()) {
+    return MeasureByModel(console);
   }
   return listen_.empty() ? MeasureThis(console, options)
                          : Listen(console, options);

@@ -13,6 +13,8 @@ namespace millrace::cli {
 namespace {
 
 constexpr int64_t kMegabyte = 1'000'000;
+// A rate measured for no format in particular; it is the default as it is.
+constexpr char kDefault[] = "default";
 
 // One operation in one mode, and its formats by version.
 struct Operation {
@@ -71,8 +73,11 @@ std::string NodeYaml(const NodeEntry& node) {
       &out, Line("    memory_bandwidth", RateText(node.memory_bandwidth.median),
                  node.memory_bandwidth));
   if (!node.compute.empty()) {
-    absl::StrAppendFormat(&out, "    compute:\n      default: %.4g\n",
-                          node.ComputeDefault());
+    absl::StrAppend(&out, "    compute:\n");
+    if (node.compute[0].format != kDefault) {
+      absl::StrAppendFormat(&out, "      default: %.4g\n",
+                            node.ComputeDefault());
+    }
   }
   for (const FormatRate& rate : node.compute) {
     absl::StrAppend(
@@ -135,7 +140,9 @@ boost::json::object NodeSpreadJson(const NodeEntry& node) {
   boost::json::object prompt;
   for (const FormatRate& rate : node.compute) {
     compute[rate.format] = SpreadJson(rate.decode);
-    prompt[rate.format] = SpreadJson(rate.prompt);
+    if (rate.prompt.rounds > 0) {
+      prompt[rate.format] = SpreadJson(rate.prompt);
+    }
   }
   out["compute"] = std::move(compute);
   out["prompt_compute"] = std::move(prompt);

@@ -15,7 +15,7 @@ namespace millrace::cli {
 
 // What the matrix kernels do with weights of one format, operations per second.
 struct FormatRate {
-  std::string format;
+  std::string format;  // or `default`, where nothing else is measured
   // Beyond the time that reading the weights takes, at the few rows of decoding
   // together: what a plan divides a pass's operations by.
   Spread decode;

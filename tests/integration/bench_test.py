@@ -259,12 +259,31 @@ class BenchTest(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(document["error"]["object"], "--nvme")
 
+    def test_probe_by_a_model(self):
+        """Whole passes of a model give the same kind of entry."""
+        document = self.json_of("probe", "--model", self.model, "--quick",
+                                "--threads", "1", "--name", "n")
+        node = document["node"]
+        self.assertEqual(node["name"], "n")
+        self.assertEqual(list(node["compute"]), ["default"])
+        self.check_spread(document["spread"]["memory_bandwidth"])
+        self.check_spread(document["spread"]["compute"]["default"])
+        path = os.path.join(self.folder.name, "by_model.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "nodes": [node]}, file)
+        plan = self.json_of("plan", self.model, "--cluster", path)
+        # One node holds all: a pass of one row takes what one took.
+        self.assertGreater(plan["tokens_per_s"], 0)
+        text = self.millrace("probe", "--model", self.model, "--quick")
+        self.assertEqual(text.count("default:"), 1)
+
     def test_probe_refusals(self):
         for word, arguments in (
                 ("--threads", ["--threads", "1024"]),
                 ("--threads", ["--threads", "0"]),
                 ("--format", ["--format", "nothing"]),
                 ("--nvme", ["--record", "1MB"]),
+                ("--model", ["--model", "x", "--format", "q8_0"]),
                 ("--record", ["--nvme", "/", "--record", "much"]),
                 ("--record", ["--nvme", "/", "--record", "1TB"])):
             with self.subTest(arguments=arguments):

@@ -159,10 +159,14 @@ class Process:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=20)
 
-    def end(self):
+    def end_now(self):
+        """As when its machine fails."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+    def end(self):
+        self.end_now()
         self.process.stdout.close()
         self.log.close()
 

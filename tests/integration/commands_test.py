@@ -72,7 +72,7 @@ class CommandsTest(unittest.TestCase):
                 ("--costs", ["plan", "--costs", "x"]),
                 ("--memory", ["plan", self.model, "--single-node"]),
                 ("--single-node", ["plan", self.model, "--memory", "1GB"]),
-                ("--verify", ["plan", self.model, "--verify"]),
+                ("--verify", ["plan", self.model, "--verify", ""]),
                 ("interleaved", ["plan", self.model, "--placement",
                                  "interleaved"]),
                 ("latency", ["plan", self.model, "--objective", "latency"]),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Nodes that are asked before anything is assigned to them: `probe --peer`
-against `probe --listen` and `stage-worker --control`. Failures are provoked by
-peers that are absent, silent, or speak something else."""
+against `probe --listen` and `stage-worker --control`, and `check`. Failures are
+provoked by peers that are absent, silent, or speak something else, and by
+workers that lack memory, the model, or a name of their own."""
 import json
 import os
 import signal
@@ -9,7 +10,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
 import cluster
@@ -172,6 +172,115 @@ class NodesTest(unittest.TestCase):
                 ("nowhere", ["--peer", "nowhere"])):
             with self.subTest(arguments=arguments):
                 out = self.millrace("probe", *arguments, "--json", code=2)
+                self.assertIn(word, out)
+
+
+    # check
+
+    def plan(self, names, **link):
+        """A plan over these nodes; its path."""
+        folder = tempfile.mkdtemp(dir=self.folder.name)
+        file = os.path.join(folder, "cluster.json")
+        with open(file, "w", encoding="utf-8") as out:
+            json.dump({"version": 1, "nodes": [
+                {"name": name, "memory": "1GB", "memory_bandwidth": 1e7 + i,
+                 "compute": {"default": 1e9}}
+                for i, name in enumerate(names)],
+                "link_default": {"bandwidth": 1e6, "latency": 1, **link}}, out)
+        path = os.path.join(folder, "plan.json")
+        done = json.loads(self.millrace(
+            "plan", self.model, "--cluster", file, "--out", path, "--context",
+            "64", "--json"))
+        self.assertEqual(sorted(stage["node"] for stage in done["stages"]),
+                         sorted(names))
+        return path
+
+    def check(self, path, addresses, *options, code=0):
+        document = json.loads(self.millrace(
+            "check", path, "--workers", ",".join(addresses), "--json",
+            *options, code=code))
+        self.assertEqual(document["ok"], code == 0)
+        self.assertEqual(document["ok"],
+                         all(each["ok"] for each in document["checks"]))
+        for each in document["checks"]:
+            self.assertEqual(set(each), {"name", "node", "ok", "value", "why",
+                                         "hint"})
+            self.assertEqual(bool(each["hint"]), not each["ok"], each)
+            self.assertTrue(each["why"])
+        return document
+
+    def failed(self, document):
+        return {(each["name"], each["node"])
+                for each in document["checks"] if not each["ok"]}
+
+    def test_nodes_that_can_run_the_plan(self):
+        path = self.plan(["a", "b"])
+        addresses = [self.worker(name)[1] for name in ("a", "b", "spare")]
+        document = self.check(path, addresses)
+        seen = {(each["name"], each["node"]) for each in document["checks"]}
+        with open(path, encoding="utf-8") as file:
+            route = [entry["node"] for entry in json.load(file)["route"]]
+        self.assertEqual(seen, {(name, node) for node in ("a", "b")
+                                for name in ("reachable", "version", "clock",
+                                             "memory", "rdma", "model")} |
+                         {("link", " - ".join(route))})
+        text = self.millrace("check", path, "--workers", ",".join(addresses))
+        self.assertTrue(text.endswith("checks are good\n"))
+
+    def test_nodes_that_cannot(self):
+        """Each fault is named with the node and what to do; the others are
+        checked all the same."""
+        path = self.plan(["a", "b"], bandwidth="10000Gbit/s")
+        empty = tempfile.mkdtemp(dir=self.folder.name)
+        small, small_address = self.worker("a", "--memory", "1MB", "--models",
+                                           empty)
+        _, good = self.worker("b")
+        document = self.check(path, [small_address, good], code=3)
+        self.assertEqual(
+            {name for name, _ in self.failed(document)},
+            {"memory", "model", "link"})
+        self.assertIn(("memory", "a"), self.failed(document))
+        self.assertIn(("model", "a"), self.failed(document))
+        # Another model under the same name.
+        other = cluster.make_model(empty, "--seed", "9")
+        self.assertEqual(os.path.basename(other),
+                         os.path.basename(self.model))
+        self.assertIn(("model", "a"), self.failed(
+            self.check(path, [small_address, good], code=3)))
+        # Gone, silent, and twice the same name.
+        small.end_now()
+        silent = HostilePeer(self)
+        _, twin = self.worker("b")
+        document = self.check(path, [small_address, silent.address, good, twin],
+                              code=3)
+        self.assertEqual(self.failed(document),
+                         {("reachable", "a"), ("reachable", "b"),
+                          ("reachable", small_address),
+                          ("reachable", silent.address)})
+        text = self.millrace("check", path, "--workers", silent.address,
+                             code=3)
+        self.assertIn("FAIL  reachable", text)
+
+    def test_check_by_an_interrupt(self):
+        path = self.plan(["a"])
+        silent = HostilePeer(self)
+        process = subprocess.Popen(
+            [cluster.programs()[0], "check", path, "--workers", silent.address],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cluster.wait_for(lambda: silent.taken, "the connection")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=cluster.PATIENCE), 130)
+
+    def test_check_refusals(self):
+        path = self.plan(["a"])
+        for code, word, arguments in (
+                (2, "--workers", [path]),
+                (2, "insecure", [path, "--workers", "10.0.0.1:1"]),
+                (2, "--workers", [path, "--workers", "a,b"]),
+                (4, "missing.json", ["missing.json", "--workers", "[::1]:1"]),
+                (4, "tiny.gguf", [self.model, "--workers", "[::1]:1"])):
+            with self.subTest(arguments=arguments):
+                out = self.millrace("check", *arguments, "--json", code=code)
                 self.assertIn(word, out)
 
 

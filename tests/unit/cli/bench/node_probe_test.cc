@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/bench/disk_probe.h"
+#include "cli/bench/model_probe.h"
 #include "gtest/gtest.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,6 +17,15 @@ TEST(NodeProbeTest, WhatReadingDoesNotExplainIsComputing) {
   // Reading explains all and more: five times what was done.
   EXPECT_DOUBLE_EQ(RateBesideReading(600, 30, 10, 3), 1000);
   EXPECT_DOUBLE_EQ(RateBesideReading(600, 99, 10, 3), 1000);
+}
+
+TEST(ModelProbeTest, TheLineThroughTwoPasses) {
+  const PassLine line = LineThrough(1, 5, 8, 12);
+  EXPECT_DOUBLE_EQ(line.row_s, 1);
+  EXPECT_DOUBLE_EQ(line.fixed_s, 4);
+  // Noise: more rows took less time, or eight took more than eight passes.
+  EXPECT_DOUBLE_EQ(LineThrough(1, 5, 8, 4).row_s, 0.1);
+  EXPECT_DOUBLE_EQ(LineThrough(1, 5, 8, 80).fixed_s, 0.1);
 }
 
 TEST(DiskProbeTest, FoldersThatCannotBeMeasuredAreNamed) {
