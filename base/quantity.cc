@@ -134,28 +134,35 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
   return bytes;
 }
 
-absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
+absl::StatusOr<double> ParseSeconds(absl::string_view text) {
   const absl::Status malformed =
       Malformed(text, "duration", "200ms, 3s or plain seconds");
   const Split split = SplitUnit(text);
   MILLRACE_ASSIGN_OR_RETURN(const double value,
                             ParseNumber(split.number, malformed));
-  double seconds = 0;
   if (split.unit.empty() || split.unit == "s") {
-    seconds = value;
-  } else if (split.unit == "ms") {
-    seconds = value / 1e3;
-  } else if (split.unit == "us") {
-    seconds = value / 1e6;
-  } else if (split.unit == "ns") {
-    seconds = value / 1e9;
-  } else if (split.unit == "m" || split.unit == "min") {
-    seconds = value * 60;
-  } else if (split.unit == "h") {
-    seconds = value * 3600;
-  } else {
-    return malformed;
+    return value;
   }
+  if (split.unit == "ms") {
+    return value / 1e3;
+  }
+  if (split.unit == "us") {
+    return value / 1e6;
+  }
+  if (split.unit == "ns") {
+    return value / 1e9;
+  }
+  if (split.unit == "m" || split.unit == "min") {
+    return value * 60;
+  }
+  if (split.unit == "h") {
+    return value * 3600;
+  }
+  return malformed;
+}
+
+absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
+  MILLRACE_ASSIGN_OR_RETURN(const double seconds, ParseSeconds(text));
   return absl::Seconds(seconds);
 }
 

@@ -16,6 +16,9 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text);
 // "200ms", "3s", "5us", "2m", "1h"; a plain number is seconds. Never negative.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
+// The same as seconds, without the grid of absl::Duration.
+absl::StatusOr<double> ParseSeconds(absl::string_view text);
+
 // Bytes per second: "50GB/s", "100Gbit/s"; a plain number is bytes per second.
 absl::StatusOr<double> ParseRate(absl::string_view text);
 

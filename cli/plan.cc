@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,33 +12,18 @@
 #include "boost/json/object.hpp"
 #include "cli/check/live_nodes.h"
 #include "cli/commands.h"
-#include "cli/compute_options.h"
 #include "cli/interrupt_flag.h"
 #include "cli/live_cluster.h"
-#include "cli/number_list.h"
-#include "cli/pipeline_config.h"
+#include "cli/plan_inputs.h"
 #include "cli/plan_single_node.h"
 #include "cli/plan_table.h"
 #include "cli/plan_verify.h"
-#include "cli/planned_model.h"
 #include "planner/cluster_codec.h"
 #include "planner/plan_codec.h"
 #include "planner/planner.h"
-#include "stage-worker/runtime/stage_shape.h"
 
 namespace millrace::cli {
 namespace {
-
-constexpr int64_t kClusterBytesMax = int64_t{64} << 20;
-constexpr int64_t kContextDefault = 4096;
-constexpr int64_t kLengthMax = int64_t{1} << 30;
-
-// What a model is planned for, and how a stage of it is sized.
-struct Workload {
-  planner::PlanOptions options;
-  model::StageShape shape;
-  int64_t process_bytes = 0;  // of a worker, beside its stage
-};
 
 class PlanCommand final : public Command {
  public:
@@ -58,45 +42,42 @@ class PlanCommand final : public Command {
   absl::Status CheckFlags() const;
   // The cluster file, the live workers, or the one with what the others lack.
   absl::StatusOr<LiveCluster> ReadCluster(Console& console) const;
-  absl::Status RunSingleNode(Console& console);
-  // The lengths to plan for, within the model's own.
-  absl::StatusOr<std::vector<int64_t>> Contexts(
-      const model::ModelSpec& spec) const;
-  absl::StatusOr<Workload> MakeWorkload(const PlannedModel& model) const;
+  absl::Status RunSingleNode(Console& console) const;
+  // Writes --out and prints the plan; a document only once on stdout.
+  absl::Status Show(const planner::Plan& plan, const PlanInputs& inputs,
+                    const std::vector<std::string>& measured,
+                    Console& console) const;
 
-  std::string model_;
-  std::string cluster_;
-  std::string contexts_;
-  std::string objective_ = "throughput";
-  std::string placement_ = "auto";
+  PlanFlags flags_;
   std::string out_;
-  std::string costs_;
   std::string html_;
-  std::string kv_;
   SingleNodeFlags single_node_;
   std::string workers_;
   bool insecure_ = false;
   std::string verify_;
-  std::optional<int64_t> prompt_len_;
-  std::optional<int64_t> output_len_;
-  std::optional<int64_t> chunk_;
-  std::optional<int64_t> concurrency_;
 };
 
 void PlanCommand::Define(CLI::App& app) {
-  app.add_option("MODEL", model_,
+  app.add_option("MODEL", flags_.model,
                  "Model directory, GGUF file, or a lone config.json");
-  app.add_option("--cluster", cluster_, "Cluster file, JSON or YAML");
-  app.add_option("--context", contexts_, "Context lengths, as 4096,32768");
-  app.add_option("--objective", objective_, "throughput");
-  app.add_option("--placement", placement_, "auto or contiguous");
-  app.add_option("--prompt-len", prompt_len_, "Tokens of a prompt, for TTFT");
-  app.add_option("--output-len", output_len_, "Tokens of an answer");
-  app.add_option("--chunk", chunk_, "Prefill rows per pass");
-  app.add_option("--concurrency", concurrency_, "Sequences that must fit");
-  app.add_option("--kv", kv_, "f16, f32, bf16 or int8 keys and values");
-  app.add_option("--out", out_, "Write the plan, as JSON, to this file");
-  app.add_option("--costs", costs_, "Not in this version");
+  app.add_option("--costs", flags_.costs,
+                 "Cost file, JSON or YAML, in place of a model");
+  app.add_option("--cluster", flags_.cluster, "Cluster file, JSON or YAML");
+  app.add_option("--context", flags_.contexts,
+                 "Context lengths, as 4096,32768; the first must fit");
+  app.add_option("--objective", flags_.objective,
+                 "throughput (default), concurrency, latency, nodes or energy");
+  app.add_option("--placement", flags_.placement,
+                 "auto (default), contiguous or interleaved");
+  app.add_option("--prompt-len", flags_.prompt_len,
+                 "Tokens of a prompt, for TTFT");
+  app.add_option("--output-len", flags_.output_len, "Tokens of an answer");
+  app.add_option("--chunk", flags_.chunk, "Prefill rows per pass");
+  app.add_option("--concurrency", flags_.concurrency,
+                 "Sequences that must fit, and that run at once");
+  app.add_option("--kv", flags_.kv, "f16, f32, bf16 or int8 keys and values");
+  app.add_option("--out", out_,
+                 "Write the plan, as JSON, to this file; -: to stdout");
   app.add_option("--html", html_, "Not in this version");
   single_node_.Define(app);
   app.add_option("--workers", workers_,
@@ -110,115 +91,30 @@ void PlanCommand::Define(CLI::App& app) {
 }
 
 absl::Status PlanCommand::CheckFlags() const {
-  const auto not_yet = [](absl::string_view option) {
-    return UsageError(option, "is not in this version of millrace");
-  };
-  if (!costs_.empty()) {
-    return not_yet("--costs");
-  }
   if (!html_.empty()) {
-    return not_yet("--html");
-  }
-  if (objective_ != "throughput") {
-    return UsageError(
-        "--objective",
-        absl::StrCat("'", Printable(objective_), "' is not in this version"),
-        "give throughput");
-  }
-  if (placement_ != "auto" && placement_ != "contiguous") {
-    return UsageError(
-        "--placement",
-        absl::StrCat("'", Printable(placement_), "' is not in this version"),
-        "give contiguous");
-  }
-  if (model_.empty()) {
-    return UsageError("plan", "needs a model", "give its path");
+    return UsageError("--html", "is not in this version of millrace");
   }
   MILLRACE_RETURN_IF_ERROR(single_node_.CheckUnused());
-  if (single_node_.chosen && !cluster_.empty()) {
-    return UsageError("--single-node", "goes without --cluster",
+  if (single_node_.chosen &&
+      (!flags_.cluster.empty() || !flags_.costs.empty())) {
+    return UsageError("--single-node", "goes without --cluster and --costs",
                       "give --memory and --nvme-bandwidth");
   }
-  if (cluster_.empty() && workers_.empty() && !single_node_.chosen) {
+  MILLRACE_RETURN_IF_ERROR(CheckPlanFlags(flags_));
+  if (flags_.cluster.empty() && workers_.empty() && !single_node_.chosen) {
     return UsageError("--cluster", "is missing",
                       "give a cluster file, see the user guide, or --workers");
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(absl::string_view option,
-                         const std::optional<int64_t>& value) {
-  if (value.has_value() && (*value < 1 || *value > kLengthMax)) {
-    return UsageError(option, absl::StrCat(*value, " is out of range"),
-                      absl::StrCat("give a number from 1 to ", kLengthMax));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<int64_t>> PlanCommand::Contexts(
-    const model::ModelSpec& spec) const {
-  MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> contexts,
-                            ParseNumberList(contexts_, "--context", "length"));
-  absl::string_view option = "--context";
-  if (contexts.empty() && prompt_len_.has_value() && output_len_.has_value()) {
-    option = "--prompt-len and --output-len";
-    contexts.push_back(*prompt_len_ + *output_len_);
-  } else if (contexts.empty()) {
-    contexts.push_back(std::min(kContextDefault, spec.context_length));
-  }
-  for (const int64_t context : contexts) {
-    if (context < 1) {
-      return UsageError(
-          option, absl::StrCat(context, " is out of range"),
-          absl::StrCat("give numbers from 1 to ", spec.context_length));
-    }
-    MILLRACE_RETURN_IF_ERROR(CheckContext(option, context, spec));
-  }
-  return contexts;
-}
-
-absl::StatusOr<Workload> PlanCommand::MakeWorkload(
-    const PlannedModel& model) const {
-  const model::ModelSpec& spec = model.spec;
-  MILLRACE_RETURN_IF_ERROR(CheckLength("--prompt-len", prompt_len_));
-  MILLRACE_RETURN_IF_ERROR(CheckLength("--output-len", output_len_));
-  MILLRACE_RETURN_IF_ERROR(CheckLength("--chunk", chunk_));
-  MILLRACE_RETURN_IF_ERROR(CheckLength("--concurrency", concurrency_));
-  Workload workload;
-  planner::PlanOptions& options = workload.options;
-  MILLRACE_ASSIGN_OR_RETURN(options.contexts, Contexts(spec));
-  options.concurrency = concurrency_;
-  options.prompt_len = prompt_len_;
-  options.output_len = output_len_;
-  options.chunk = chunk_;
-  ComputeFlags flags;
-  flags.kv = kv_;
-  flags.chunk = chunk_;
-  flags.context = options.contexts[0];
-  MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(flags, true));
-  const PipelineConfig pipeline =
-      MakePipelineConfig(spec, compute, concurrency_.value_or(1), {0});
-  workload.shape = worker::ShapeOf(pipeline.stages[0]);
-  workload.process_bytes =
-      kProgramBytes + model.VectorsMax() * LinkBufferBytes(pipeline);
-  return workload;
-}
-
-absl::Status PlanCommand::RunSingleNode(Console& console) {
-  MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(model_));
-  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(model));
-  return PlanOnSingleNode(model, single_node_,
-                          {workload.options.contexts[0],
-                           workload.options.sequences(), workload.shape, out_},
-                          console);
-}
-
 absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
   std::optional<planner::Cluster> given;
-  if (!cluster_.empty()) {
+  if (!flags_.cluster.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(const std::string text,
-                              ReadFile(cluster_, kClusterBytesMax));
-    MILLRACE_ASSIGN_OR_RETURN(given, planner::ParseCluster(text, cluster_));
+                              ReadFile(flags_.cluster, kPlanInputBytesMax));
+    MILLRACE_ASSIGN_OR_RETURN(given,
+                              planner::ParseCluster(text, flags_.cluster));
   }
   if (workers_.empty()) {
     return LiveCluster{*std::move(given), {}};
@@ -233,25 +129,27 @@ absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
   return live;
 }
 
-absl::Status PlanCommand::Run(Console& console) {
-  MILLRACE_RETURN_IF_ERROR(CheckFlags());
-  if (single_node_.chosen) {
-    return RunSingleNode(console);
+absl::Status PlanCommand::RunSingleNode(Console& console) const {
+  MILLRACE_ASSIGN_OR_RETURN(const ModelWorkload workload,
+                            ReadModelWorkload(flags_));
+  return PlanOnSingleNode(
+      *workload.model, single_node_,
+      {workload.options.contexts[0], workload.options.sequences(),
+       workload.shape, out_ == "-" ? "" : out_},
+      console);
+}
+
+absl::Status PlanCommand::Show(const planner::Plan& plan,
+                               const PlanInputs& inputs,
+                               const std::vector<std::string>& measured,
+                               Console& console) const {
+  Json document =
+      planner::PlanToJson(plan, inputs.costs, inputs.cluster, inputs.options);
+  if (!flags_.model.empty()) {
+    // Where `check` lets workers look for it.
+    document.as_object()["model"].as_object()["path"] = flags_.model;
   }
-  MILLRACE_ASSIGN_OR_RETURN(const LiveCluster live, ReadCluster(console));
-  const planner::Cluster& cluster = live.cluster;
-  MILLRACE_ASSIGN_OR_RETURN(const PlannedModel model, OpenPlannedModel(model_));
-  MILLRACE_ASSIGN_OR_RETURN(const Workload workload, MakeWorkload(model));
-  const planner::ModelCosts costs = model.Costs(workload.shape);
-  MILLRACE_ASSIGN_OR_RETURN(
-      const planner::Plan plan,
-      planner::MakePlan({costs, cluster, workload.options,
-                         model.Scratch(workload.shape, workload.process_bytes),
-                         true}));
-  Json document = planner::PlanToJson(plan, costs, cluster, workload.options);
-  // Where `check` lets workers look for it.
-  document.as_object()["model"].as_object()["path"] = model_;
-  for (const std::string& key : live.measured) {
+  for (const std::string& key : measured) {
     document.as_object()["provenance"]
         .as_object()[absl::StrCat("inputs.cluster.", key)] = "measured";
   }
@@ -260,17 +158,33 @@ absl::Status PlanCommand::Run(Console& console) {
     MILLRACE_ASSIGN_OR_RETURN(verification, VerifyPlan(plan, verify_, console));
     document.as_object()["verify"] = VerificationJson(*verification);
   }
-  if (!out_.empty()) {
+  if (!out_.empty() && out_ != "-") {
     MILLRACE_RETURN_IF_ERROR(
         WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));
   }
   if (console.json()) {
     console.OutJson(document);
+  } else if (out_ == "-") {
+    console.Out(absl::StrCat(WriteJson(document), "\n"));
   } else {
     console.Out(absl::StrCat(
-        PlanTable(plan, cluster),
+        PlanTable(plan, inputs.cluster),
         verification.has_value() ? VerificationText(*verification) : ""));
   }
+  return absl::OkStatus();
+}
+
+absl::Status PlanCommand::Run(Console& console) {
+  MILLRACE_RETURN_IF_ERROR(CheckFlags());
+  if (single_node_.chosen) {
+    return RunSingleNode(console);
+  }
+  MILLRACE_ASSIGN_OR_RETURN(LiveCluster live, ReadCluster(console));
+  MILLRACE_ASSIGN_OR_RETURN(const PlanInputs inputs,
+                            ReadPlanInputs(flags_, std::move(live.cluster)));
+  MILLRACE_ASSIGN_OR_RETURN(const planner::Plan plan,
+                            planner::MakePlan(ToPlanInput(inputs)));
+  MILLRACE_RETURN_IF_ERROR(Show(plan, inputs, live.measured, console));
   if (!plan.fits) {
     return AnswerIsNo("plan", plan.verdict,
                       plan.advice.empty() ? "give more or larger nodes"

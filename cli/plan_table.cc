@@ -1,8 +1,13 @@
 #include "cli/plan_table.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/quantity.h"
+#include "planner/plan_numbers.h"
 
 namespace millrace::cli {
 namespace {
@@ -16,18 +21,29 @@ std::string Seconds(const std::optional<double>& seconds) {
                              : "unknown";
 }
 
+// "0-3,8-11"
+std::string LayersOf(const planner::NodeRuns& node) {
+  return absl::StrJoin(node.runs, ",",
+                       [](std::string* out, const planner::LayerRun& run) {
+                         absl::StrAppend(out, run.begin, "-", run.end - 1);
+                       });
+}
+
 void AppendStages(const planner::Plan& plan, const planner::Cluster& cluster,
                   std::string& out) {
-  absl::StrAppendFormat(&out, "\n%5s  %-12s %9s %10s %10s %10s %10s %9s\n",
-                        "stage", "node", "layers", "weights", "KV pool",
+  const std::vector<planner::NodeRuns> nodes = planner::RunsByNode(plan.route);
+  int width = 9;
+  for (const planner::NodeRuns& node : nodes) {
+    width = std::max(width, static_cast<int>(LayersOf(node).size()));
+  }
+  absl::StrAppendFormat(&out, "\n%5s  %-12s %*s %10s %10s %10s %10s %9s\n",
+                        "stage", "node", width, "layers", "weights", "KV pool",
                         "scratch", "spare", "per pass");
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const planner::PlanStage& stage = plan.stages[i];
-    const planner::RouteEntry& entry = plan.route[i];
     absl::StrAppendFormat(
-        &out, "%5d  %-12s %9s %10s %10s %10s %10s %9s\n", i,
-        NameOf(cluster, stage.node),
-        absl::StrCat(entry.first_layer, "-", entry.last_layer),
+        &out, "%5d  %-12s %*s %10s %10s %10s %10s %9s\n", i,
+        NameOf(cluster, stage.node), width, LayersOf(nodes[i]),
         HumanSize(stage.weights_bytes), HumanSize(stage.kv_bytes),
         HumanSize(stage.scratch_bytes),
         HumanSize(stage.free_bytes - stage.kv_bytes), Seconds(stage.segment_s));
@@ -77,6 +93,9 @@ std::string PlanTable(const planner::Plan& plan,
       absl::StrAppend(&out, NameOf(cluster, *plan.binding.node), " binds by ",
                       BindingText(plan.binding.kind), "\n");
     }
+  }
+  for (const std::string& note : plan.notes) {
+    absl::StrAppend(&out, "note: ", note, "\n");
   }
   for (const planner::Advice& advice : plan.advice) {
     absl::StrAppend(&out, "what would help: ", advice.change, ": ",

@@ -3,6 +3,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "planner/cluster.h"
+#include "planner/yaml_reader.h"
 
 namespace millrace::planner {
 
@@ -11,5 +12,10 @@ namespace millrace::planner {
 // and the field.
 absl::StatusOr<Cluster> ParseCluster(absl::string_view text,
                                      absl::string_view object);
+
+// The same of a part of a larger file; `path`: its dotted key there.
+absl::StatusOr<Cluster> ReadCluster(const Yaml& document,
+                                    absl::string_view object,
+                                    absl::string_view path);
 
 }  // namespace millrace::planner

@@ -61,7 +61,7 @@ std::optional<Missing> MissingInLinks(const CostModel& model) {
   return std::nullopt;
 }
 
-std::optional<Missing> MissingForTimes(const CostModel& model) {
+std::optional<Missing> FirstMissing(const CostModel& model) {
   for (int64_t node = 0; node < model.num_nodes(); ++node) {
     if (std::string field = model.MissingRate(node, {0, model.num_layers()});
         !field.empty()) {
@@ -83,11 +83,11 @@ std::optional<Missing> MissingFor(Criterion criterion, const CostModel& model) {
           return MissingOf(model, node, "power_w");
         }
       }
-      return MissingForTimes(model);
+      return FirstMissing(model);
     case Criterion::kTokensPerSecond:
     case Criterion::kLoop:
     case Criterion::kCycle:
-      return MissingForTimes(model);
+      return FirstMissing(model);
   }
   return std::nullopt;
 }
@@ -136,6 +136,13 @@ absl::StatusOr<std::vector<Criterion>> CriteriaOf(Objective objective,
     }
   }
   return known;
+}
+
+std::string MissingForTimes(const CostModel& model) {
+  const std::optional<Missing> missing = FirstMissing(model);
+  return missing.has_value()
+             ? absl::StrCat(missing->object, ": ", missing->field)
+             : "";
 }
 
 double CostOf(Criterion criterion, const Measures& measures) {

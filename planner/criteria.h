@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,6 +42,10 @@ absl::StatusOr<std::vector<Criterion>> CriteriaOf(Objective objective,
 
 // All of them, whatever is missing.
 std::vector<Criterion> AllCriteriaOf(Objective objective);
+
+// The field that makes times unknown, as "node a: memory_bandwidth"; empty
+// where all are there.
+std::string MissingForTimes(const CostModel& model);
 
 // A criterion as a number of which less is better; -infinity for what nothing
 // beats (sequences unbounded, no time at all). Must be known.

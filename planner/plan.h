@@ -16,7 +16,12 @@ enum class Objective { kThroughput, kConcurrency, kLatency, kNodes, kEnergy };
 // contiguous where it is as good.
 enum class PlacementKind { kAuto, kContiguous, kInterleaved };
 
-// What a model is planned for.
+// Positions, sequences and rows that a plan may be asked for, at most, and how
+// many lengths at once.
+inline constexpr int64_t kLengthMax = int64_t{1} << 30;
+inline constexpr size_t kContextsMax = 1000;
+
+// What a model is planned for; all numbers from 1 to kLengthMax.
 struct PlanOptions {
   Objective objective = Objective::kThroughput;
   PlacementKind placement = PlacementKind::kAuto;
@@ -85,7 +90,7 @@ struct Plan {
   bool fits = false;
   std::string verdict;
   Objective objective = Objective::kThroughput;
-  // The one chosen; of a plan that does not fit the one asked for.
+  // The one chosen, never kAuto; of a plan that does not fit the one asked for.
   PlacementKind placement = PlacementKind::kContiguous;
   std::vector<RouteEntry> route;  // empty when it does not fit
   std::vector<PlanStage> stages;  // in the order in which the route meets them
@@ -95,12 +100,14 @@ struct Plan {
   std::optional<double> loop_s;
   std::optional<int64_t> microbatches;
   std::optional<double> tokens_per_s;  // nothing too where a cycle takes 0 s
+  std::optional<double> tokens_per_joule;  // of the nodes used
   std::optional<double> tpot_s;
   std::optional<double> ttft_s;
   // Sequences per micro-batch; nothing where unknown times decide it.
   std::optional<int64_t> rows;
   Bounds bounds;
-  std::vector<Advice> advice;
+  std::vector<Advice> advice;      // the largest effect first
+  std::vector<std::string> notes;  // sentences about the numbers
 };
 
 }  // namespace millrace::planner

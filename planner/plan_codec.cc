@@ -62,21 +62,39 @@ json::array ConcurrencyJson(const Plan& plan, const Cluster& cluster) {
   return list;
 }
 
-// Bandwidths and memory are given in the cluster file, bytes are known from the
-// model's own files; times computed from the two are estimates.
+// Read from the files, or sums of that, is `given`; what was computed from it
+// or chosen is `estimated`. A cluster file does not say what was measured.
 json::object Provenance() {
   json::object words;
   for (const char* key :
-       {"cycle_s", "loop_s", "microbatches", "tokens_per_s", "tpot_s", "ttft_s",
-        "stages.segment_s", "stages.scratch_bytes", "stages.resident_bytes",
-        "stages.free_bytes", "concurrency.sequences", "bounds.cycle_s",
-        "bounds.tokens_per_s", "advice.effect"}) {
-    words[key] = "estimated";
-  }
-  for (const char* key :
        {"stages.weights_bytes", "stages.kv_bytes_per_token",
-        "stages.state_bytes_per_sequence", "stages.kv_bytes"}) {
+        "stages.state_bytes_per_sequence", "concurrency.context",
+        "inputs.cluster", "inputs.costs", "inputs.options"}) {
     words[key] = "given";
+  }
+  for (const char* key : {"nodes_used",
+                          "route.first_layer",
+                          "route.last_layer",
+                          "stages.scratch_bytes",
+                          "stages.free_bytes",
+                          "stages.segment_s",
+                          "stages.kv_bytes",
+                          "stages.resident_bytes",
+                          "concurrency.sequences",
+                          "cycle_s",
+                          "loop_s",
+                          "microbatches",
+                          "rows",
+                          "tokens_per_s",
+                          "tpot_s",
+                          "ttft_s",
+                          "bounds.cycle_s",
+                          "bounds.tokens_per_s",
+                          "bounds.sequences",
+                          "bounds.nodes_used",
+                          "bounds.gap",
+                          "advice.effect"}) {
+    words[key] = "estimated";
   }
   return words;
 }
@@ -118,7 +136,9 @@ Json PlanToJson(const Plan& plan, const ModelCosts& costs,
   out["cycle_s"] = OrNull(plan.cycle_s);
   out["loop_s"] = OrNull(plan.loop_s);
   out["microbatches"] = OrNull(plan.microbatches);
+  out["rows"] = OrNull(plan.rows);
   out["tokens_per_s"] = OrNull(plan.tokens_per_s);
+  out["tokens_per_joule"] = OrNull(plan.tokens_per_joule);
   out["tpot_s"] = OrNull(plan.tpot_s);
   out["ttft_s"] = OrNull(plan.ttft_s);
   out["bounds"] = {{"cycle_s", OrNull(plan.bounds.cycle_s)},
@@ -131,6 +151,11 @@ Json PlanToJson(const Plan& plan, const ModelCosts& costs,
     advice.push_back({{"change", entry.change}, {"effect", entry.effect}});
   }
   out["advice"] = advice;
+  json::array notes;
+  for (const std::string& note : plan.notes) {
+    notes.push_back(json::string(note));
+  }
+  out["notes"] = std::move(notes);
   out["provenance"] = Provenance();
   out["inputs"] = {{"cluster", ClusterToJson(cluster)},
                    {"costs", CostsToJson(costs)},

@@ -42,4 +42,26 @@ const char* NameOf(BindingKind binding) {
   return "";
 }
 
+std::optional<Objective> ObjectiveNamed(absl::string_view name) {
+  for (const Objective objective :
+       {Objective::kThroughput, Objective::kConcurrency, Objective::kLatency,
+        Objective::kNodes, Objective::kEnergy}) {
+    if (name == NameOf(objective)) {
+      return objective;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PlacementKind> PlacementNamed(absl::string_view name) {
+  for (const PlacementKind placement :
+       {PlacementKind::kAuto, PlacementKind::kContiguous,
+        PlacementKind::kInterleaved}) {
+    if (name == NameOf(placement)) {
+      return placement;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace millrace::planner

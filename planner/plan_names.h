@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "absl/strings/string_view.h"
 #include "planner/plan.h"
 
 namespace millrace::planner {
@@ -8,5 +11,9 @@ namespace millrace::planner {
 const char* NameOf(Objective objective);
 const char* NameOf(PlacementKind placement);
 const char* NameOf(BindingKind binding);
+
+// Nothing for other names.
+std::optional<Objective> ObjectiveNamed(absl::string_view name);
+std::optional<PlacementKind> PlacementNamed(absl::string_view name);
 
 }  // namespace millrace::planner

@@ -23,6 +23,9 @@ void FillTimes(const RouteTimes& times, const PlanOptions& options,
   plan.loop_s = measures.loop_s;
   plan.microbatches = measures.microbatches;
   plan.tokens_per_s = measures.tokens_per_s;
+  if (measures.tokens_per_s.has_value() && measures.watts.value_or(0) > 0) {
+    plan.tokens_per_joule = *measures.tokens_per_s / *measures.watts;
+  }
   if (!times.known()) {
     return;
   }

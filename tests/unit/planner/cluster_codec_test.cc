@@ -104,7 +104,16 @@ TEST(ClusterCodec, RefusesByName) {
        "link_default.latency"},
       {"{version: 1, nodes: [{name: a, memory: 1}], constraints: [{layers: [0, "
        "1]}]}",
-       "constraints[0].layers"},
+       "constraints[0].labels"},
+      {"{version: 1, nodes: [{name: a, memory: 1}], constraints: [{layers: [3, "
+       "1], labels: {r: x}}]}",
+       "constraints[0].layers[1]"},
+      {"{version: 1, nodes: [{name: a, memory: 1}, {name: b, memory: 1}], "
+       "links: [{between: [a, b]}, {between: [b, a]}]}",
+       "links[1].between"},
+      {"{version: 1, nodes: [{name: a, memory: 1}], constraints: [{spare: 1, "
+       "labels: {r: x}}]}",
+       "constraints[0].spare"},
       {"{version: 1, nodes: [{name: a, memory: 1}], extra: 1}", "extra"},
   };
   for (const Refusal& refusal : refusals) {

@@ -81,7 +81,7 @@ planner::Plan PlanOf(const model::ModelSpec& spec,
   const planner::ModelCosts costs =
       planner::CostsOfSpec(spec, {shape.kv, shape.prefill_chunk});
   const absl::StatusOr<planner::Plan> plan = planner::MakePlan(
-      {costs, cluster, options,
+      {&costs, &cluster, &options,
        planner::ScratchOf(spec, shape, kSmallProcessBytes), true});
   MILLRACE_CHECK(plan.ok());
   return *plan;
