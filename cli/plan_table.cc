@@ -25,7 +25,10 @@ std::string Seconds(const std::optional<double>& seconds) {
 std::string LayersOf(const planner::NodeRuns& node) {
   return absl::StrJoin(node.runs, ",",
                        [](std::string* out, const planner::LayerRun& run) {
-                         absl::StrAppend(out, run.begin, "-", run.end - 1);
+                         absl::StrAppend(out, run.begin);
+                         if (run.end - run.begin > 1) {
+                           absl::StrAppend(out, "-", run.end - 1);
+                         }
                        });
 }
 
