@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeCoordinatorCommand());
   commands.push_back(MakeStageWorkerCommand());
   commands.push_back(MakePlanCommand());
+  commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeProbeCommand());
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeInspectCommand());

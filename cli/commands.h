@@ -23,6 +23,7 @@ std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeProbeCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
+std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeStageWorkerCommand();
 std::unique_ptr<Command> MakeUpCommand();
 
