@@ -232,7 +232,7 @@ def one_run(arguments, count):
             arguments, count, pathlib.Path(folder)) as cluster:
         probed = cluster.probe()
         first = cluster.plan(probed)
-        sequences = first["microbatches"]
+        sequences = arguments.fill * first["microbatches"]
         plan = cluster.plan(probed, "--concurrency", str(sequences))
         url, pids = cluster.run(plan, sequences)
         measure(url, sequences)  # warm
@@ -288,6 +288,8 @@ def main():
                         help="probe by the kernels of these weight formats "
                         "instead of whole passes of the model")
     parser.add_argument("--stages", default="2,3,5")
+    parser.add_argument("--fill", type=int, default=1,
+                        help="sequences for each micro-batch of the plan")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", action="store_true",
                         help="also every run, one line each")
