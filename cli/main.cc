@@ -86,8 +86,8 @@ int ReportUsage(const Arguments& arguments, const absl::Status& status) {
 }
 
 // Commands that are promised for later versions.
-constexpr absl::string_view kLaterCommands[] = {"cluster", "import",   "keys",
-                                                "pull",    "simulate", "top"};
+constexpr absl::string_view kLaterCommands[] = {"cluster", "import", "keys",
+                                                "pull", "top"};
 
 // The entry whose command was recognized; null where none was.
 const Entry* ParsedOf(const std::vector<Entry>& entries) {
