@@ -286,7 +286,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_unknown_command(self):
         self.refused(2, "is no command", "rum", self.model)
-        self.refused(2, "not in this version", "simulate", self.model)
+        self.refused(2, "not in this version", "import", self.model)
 
     def test_help_and_version(self):
         done = self.millrace("--version")
