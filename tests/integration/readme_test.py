@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every command in the README's sh blocks runs and succeeds, in their order.
 
-Addresses 10.0.0.N become 127.0.0.N, `model.gguf` a tiny model. Lines that end
+Addresses 10.0.0.N become 127.0.0.N, `model.gguf` a tiny model; plans are written to a
+folder of the test. Lines that end
 with & start servers; `kill %N` must end them with exit code 0.
 """
 import pathlib
@@ -26,6 +27,7 @@ class ReadmeTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.folder = folder.name
         self.model = cluster.make_model(folder.name)
         self.jobs = []
         self.addCleanup(self.end_jobs)
@@ -40,6 +42,8 @@ class ReadmeTest(unittest.TestCase):
         line = line.replace("10.0.0.", "127.0.0.")
         words = shlex.split(line.removesuffix("&"))
         words = [self.model if w == "model.gguf" else w for w in words]
+        words = [str(pathlib.Path(self.folder, w)) if w == "k3.json" else w
+                 for w in words]
         if words[0] == "millrace":
             words[0] = cluster.programs()[0]
         return words
