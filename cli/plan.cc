@@ -15,6 +15,7 @@
 #include "cli/interrupt_flag.h"
 #include "cli/live_cluster.h"
 #include "cli/plan_inputs.h"
+#include "cli/plan_page.h"
 #include "cli/plan_single_node.h"
 #include "cli/plan_table.h"
 #include "cli/plan_verify.h"
@@ -43,7 +44,8 @@ class PlanCommand final : public Command {
   // The cluster file, the live workers, or the one with what the others lack.
   absl::StatusOr<LiveCluster> ReadCluster(Console& console) const;
   absl::Status RunSingleNode(Console& console) const;
-  // Writes --out and prints the plan; a document only once on stdout.
+  // Writes --out and --html and prints the plan; a document only once on
+  // stdout.
   absl::Status Show(const planner::Plan& plan, const PlanInputs& inputs,
                     const std::vector<std::string>& measured,
                     Console& console) const;
@@ -78,7 +80,8 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--kv", flags_.kv, "f16, f32, bf16 or int8 keys and values");
   app.add_option("--out", out_,
                  "Write the plan, as JSON, to this file; -: to stdout");
-  app.add_option("--html", html_, "Not in this version");
+  app.add_option("--html", html_,
+                 "Write the plan, as a page with pictures, to this file");
   single_node_.Define(app);
   app.add_option("--workers", workers_,
                  "Take what the cluster file lacks, or the whole cluster, from "
@@ -91,8 +94,15 @@ void PlanCommand::Define(CLI::App& app) {
 }
 
 absl::Status PlanCommand::CheckFlags() const {
-  if (!html_.empty()) {
-    return UsageError("--html", "is not in this version of millrace");
+  if (html_ == "-") {
+    return UsageError("--html", "does not go to stdout", "give a file");
+  }
+  if (!html_.empty() && html_ == out_) {
+    return UsageError("--html", "names the file of --out", "give another");
+  }
+  if (!html_.empty() && single_node_.chosen) {
+    return UsageError("--html", "goes without --single-node",
+                      "use --json and --out");
   }
   MILLRACE_RETURN_IF_ERROR(single_node_.CheckUnused());
   if (single_node_.chosen &&
@@ -161,6 +171,10 @@ absl::Status PlanCommand::Show(const planner::Plan& plan,
   if (!out_.empty() && out_ != "-") {
     MILLRACE_RETURN_IF_ERROR(
         WriteFileAtomically(out_, absl::StrCat(WriteJson(document), "\n")));
+  }
+  if (!html_.empty()) {
+    MILLRACE_RETURN_IF_ERROR(
+        WritePlanPage(plan, inputs, document, verification, html_));
   }
   if (console.json()) {
     console.OutJson(document);

@@ -86,6 +86,7 @@ json::object Provenance() {
                           "microbatches",
                           "rows",
                           "tokens_per_s",
+                          "tokens_per_joule",
                           "tpot_s",
                           "ttft_s",
                           "bounds.cycle_s",

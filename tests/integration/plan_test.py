@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Plans from cost files: cases with answers known by hand, every number of a
 plan worked out again from its route, and inputs that are refused by name."""
+import html.parser
 import json
 import os
 import pathlib
@@ -21,6 +22,31 @@ NODES = {"version": 1,
                     "memory_bandwidth": "10GB/s",
                     "compute": {"default": 1e12}}],
          "link_default": {"bandwidth": "1GB/s", "latency": "1ms"}}
+
+
+class PageReader(html.parser.HTMLParser):
+    """The text of a page and the numbers in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], set()
+        self.values, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        if tag != "meta":
+            self.open.append(tag)
+        if tag == "data":
+            self.values.append(dict(attrs)["value"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.add(tag)
+
+    def handle_data(self, data):
+        self.text += data
 
 
 class PlanTest(unittest.TestCase):
@@ -46,6 +72,28 @@ class PlanTest(unittest.TestCase):
                          self.path("nodes.json", nodes), *options, "--json")
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)
+
+    def test_page(self):
+        """--html writes one page that loads nothing, whose tags match and
+        whose numbers are those of the plan; a name is never markup."""
+        name = "<script>alert(1)</script>"
+        nodes = dict(NODES, nodes=[dict(NODES["nodes"][0], name=name)])
+        page = os.path.join(self.folder.name, "plan.html")
+        for memory, code in (("3GB", 0), ("1kB", 3)):
+            nodes["nodes"][0]["memory"] = memory
+            plan = self.document(COSTS, nodes, "--html", page, code=code)
+            with open(page, encoding="utf-8") as file:
+                reader = PageReader()
+                reader.feed(file.read())
+                reader.close()
+            self.assertEqual(reader.open, [])
+            self.assertNotIn("script", reader.seen)
+            self.assertIn(plan["verdict"][1:], reader.text)
+            self.assertIn(name, reader.text)
+            for stage in plan["stages"]:
+                self.assertIn(str(stage["weights_bytes"]), reader.values)
+                self.assertIn(stage["segment_s"],
+                              [float(value) for value in reader.values])
 
     def check_case(self, folder):
         case = plan_numbers.load(folder / "case.json")
