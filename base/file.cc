@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> RandomAccessFile::Open(
   struct stat info;
   if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor);
-    return InputError(Printable(path, 512), "is not a regular file");
+    return InputError(Printable(path, 512), "is not a regular file",
+                      "give the path of a file");
   }
   return std::unique_ptr<RandomAccessFile>(
       new RandomAccessFile(path, descriptor, info.st_size));
@@ -83,7 +84,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
     return InputError(
         Printable(path, 512),
         absl::StrCat("is ", file->size(), " bytes, more than the ", bytes_max,
-                     " that such a file may have"));
+                     " that such a file may have"),
+        "check that it is the file that was meant");
   }
   std::string content(static_cast<size_t>(file->size()), '\0');
   MILLRACE_RETURN_IF_ERROR(

@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/error.h"
 #include "base/quantity.h"
-#include "base/status_macros.h"
 #include "planner/plan_once.h"
 
 namespace millrace::planner {
@@ -94,14 +94,14 @@ class Adviser {
   Adviser(const PlanInput& input, const Plan& plan)
       : input_(input), plan_(plan) {}
 
-  absl::StatusOr<std::vector<Advice>> Advise() {
-    MILLRACE_RETURN_IF_ERROR(TryNodes());
-    MILLRACE_RETURN_IF_ERROR(TryWorkload());
-    MILLRACE_RETURN_IF_ERROR(TryConstraints());
+  std::vector<Advice> Advise() {
+    TryNodes();
+    TryWorkload();
+    TryConstraints();
     for (const PlanInput::Alternative& other : input_.alternatives) {
       PlanInput changed = input_;
       changed.costs = other.costs;
-      MILLRACE_RETURN_IF_ERROR(Try(other.change, changed));
+      Try(other.change, changed);
     }
     std::stable_sort(
         advice_.begin(), advice_.end(),
@@ -110,32 +110,36 @@ class Adviser {
   }
 
  private:
-  absl::Status Try(const std::string& change, const PlanInput& changed) {
-    MILLRACE_ASSIGN_OR_RETURN(const Plan with, PlanOnce(changed));
-    if (std::optional<Advice> advice = EffectOf(plan_, with);
+  void Try(const std::string& change, const PlanInput& changed) {
+    const absl::StatusOr<Plan> with = PlanOnce(changed);
+    if (!with.ok()) {
+      // A change may need what nobody gave, as a second node needs a link: its
+      // effect is unknown, and the plan as good as before.
+      return;
+    }
+    if (std::optional<Advice> advice = EffectOf(plan_, *with);
         advice.has_value()) {
       advice->change = change;
       advice_.push_back(*std::move(advice));
     }
-    return absl::OkStatus();
   }
 
-  absl::Status TryCluster(const std::string& change,
-                          const std::function<void(Cluster&)>& apply) {
+  void TryCluster(const std::string& change,
+                  const std::function<void(Cluster&)>& apply) {
     Cluster cluster = *input_.cluster;
     apply(cluster);
     PlanInput changed = input_;
     changed.cluster = &cluster;
-    return Try(change, changed);
+    Try(change, changed);
   }
 
-  absl::Status TryOptions(const std::string& change,
-                          const std::function<void(PlanOptions&)>& apply) {
+  void TryOptions(const std::string& change,
+                  const std::function<void(PlanOptions&)>& apply) {
     PlanOptions options = *input_.options;
     apply(options);
     PlanInput changed = input_;
     changed.options = &options;
-    return Try(change, changed);
+    Try(change, changed);
   }
 
   // The node that binds; of a plan that does not fit the one with most memory.
@@ -152,88 +156,82 @@ class Adviser {
         nodes.begin());
   }
 
-  absl::Status TryNodes() {
+  void TryNodes() {
     const size_t node = NodeInQuestion();
     const Node& hardware = input_.cluster->nodes[node];
     const std::string name = Printable(hardware.name);
     if (input_.cluster->nodes.size() < static_cast<size_t>(kNodesMax)) {
-      MILLRACE_RETURN_IF_ERROR(
-          TryCluster(absl::StrCat("one more node like ", name, " (",
-                                  HumanSize(hardware.memory_bytes), ")"),
-                     [&](Cluster& cluster) {
-                       cluster.nodes.push_back(hardware);
-                       cluster.nodes.back().name += "+1";
-                     }));
+      TryCluster(absl::StrCat("one more node like ", name, " (",
+                              HumanSize(hardware.memory_bytes), ")"),
+                 [&](Cluster& cluster) {
+                   cluster.nodes.push_back(hardware);
+                   cluster.nodes.back().name += "+1";
+                 });
     }
-    MILLRACE_RETURN_IF_ERROR(TryCluster(
-        absl::StrCat("twice the memory on ", name), [node](Cluster& cluster) {
-          cluster.nodes[node].memory_bytes =
-              Doubled(cluster.nodes[node].memory_bytes);
-        }));
-    MILLRACE_RETURN_IF_ERROR(
-        TryCluster("twice the memory on every node", [](Cluster& cluster) {
-          for (Node& each : cluster.nodes) {
-            each.memory_bytes = Doubled(each.memory_bytes);
-          }
-        }));
+    TryCluster(absl::StrCat("twice the memory on ", name),
+               [node](Cluster& cluster) {
+                 cluster.nodes[node].memory_bytes =
+                     Doubled(cluster.nodes[node].memory_bytes);
+               });
+
+    TryCluster("twice the memory on every node", [](Cluster& cluster) {
+      for (Node& each : cluster.nodes) {
+        each.memory_bytes = Doubled(each.memory_bytes);
+      }
+    });
     if (!plan_.cycle_s.has_value()) {
-      return absl::OkStatus();
+      return;
     }
-    MILLRACE_RETURN_IF_ERROR(
-        TryCluster(absl::StrCat("a node twice as fast in place of ", name),
-                   [node](Cluster& cluster) {
-                     Node& faster = cluster.nodes[node];
-                     if (faster.memory_bandwidth.has_value()) {
-                       *faster.memory_bandwidth *= 2;
-                     }
-                     for (auto& [format, rate] : faster.compute) {
-                       rate *= 2;
-                     }
-                   }));
-    return plan_.stages.size() < 2
-               ? absl::OkStatus()
-               : TryCluster("links of twice the bandwidth",
-                            [](Cluster& cluster) {
-                              const auto faster = [](Link& link) {
-                                if (link.bandwidth.has_value()) {
-                                  *link.bandwidth *= 2;
-                                }
-                              };
-                              faster(cluster.link_default);
-                              for (NodePairLink& pair : cluster.links) {
-                                faster(pair.link);
-                              }
-                            });
+
+    TryCluster(absl::StrCat("a node twice as fast in place of ", name),
+               [node](Cluster& cluster) {
+                 Node& faster = cluster.nodes[node];
+                 if (faster.memory_bandwidth.has_value()) {
+                   *faster.memory_bandwidth *= 2;
+                 }
+                 for (auto& [format, rate] : faster.compute) {
+                   rate *= 2;
+                 }
+               });
+    if (plan_.stages.size() > 1) {
+      TryCluster("links of twice the bandwidth", [](Cluster& cluster) {
+        const auto faster = [](Link& link) {
+          if (link.bandwidth.has_value()) {
+            *link.bandwidth *= 2;
+          }
+        };
+        faster(cluster.link_default);
+        for (NodePairLink& pair : cluster.links) {
+          faster(pair.link);
+        }
+      });
+    }
   }
 
-  absl::Status TryWorkload() {
+  void TryWorkload() {
     const int64_t context = input_.options->contexts[0];
     if (context > 1) {
-      MILLRACE_RETURN_IF_ERROR(
-          TryOptions(absl::StrCat("--context ", context / 2),
-                     [](PlanOptions& options) { options.contexts[0] /= 2; }));
+      TryOptions(absl::StrCat("--context ", context / 2),
+                 [](PlanOptions& options) { options.contexts[0] /= 2; });
     }
     if (const int64_t sequences = input_.options->sequences();
         sequences > 1 &&
         (!plan_.fits || input_.options->objective == Objective::kNodes)) {
-      MILLRACE_RETURN_IF_ERROR(
-          TryOptions(absl::StrCat("--concurrency ", sequences / 2),
-                     [](PlanOptions& options) { *options.concurrency /= 2; }));
+      TryOptions(absl::StrCat("--concurrency ", sequences / 2),
+                 [](PlanOptions& options) { *options.concurrency /= 2; });
     }
-    return input_.options->placement == PlacementKind::kContiguous
-               ? TryOptions("--placement interleaved",
-                            [](PlanOptions& options) {
-                              options.placement = PlacementKind::kInterleaved;
-                            })
-               : absl::OkStatus();
+    if (input_.options->placement == PlacementKind::kContiguous) {
+      TryOptions("--placement interleaved", [](PlanOptions& options) {
+        options.placement = PlacementKind::kInterleaved;
+      });
+    }
   }
 
-  absl::Status TryConstraints() {
-    return input_.cluster->constraints.empty()
-               ? absl::OkStatus()
-               : TryCluster("no constraints", [](Cluster& cluster) {
-                   cluster.constraints.clear();
-                 });
+  void TryConstraints() {
+    if (!input_.cluster->constraints.empty()) {
+      TryCluster("no constraints",
+                 [](Cluster& cluster) { cluster.constraints.clear(); });
+    }
   }
 
   const PlanInput& input_;
@@ -243,12 +241,11 @@ class Adviser {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Advice>> AdviceFor(const PlanInput& input,
-                                              const Plan& plan) {
+std::vector<Advice> AdviceFor(const PlanInput& input, const Plan& plan) {
   // Both factors are at most 100,000: no overflow.
   if (static_cast<int64_t>(input.cluster->nodes.size() *
                            input.costs->layers.size()) > kWorkMax) {
-    return std::vector<Advice>();
+    return {};
   }
   return Adviser(input, plan).Advise();
 }

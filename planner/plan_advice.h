@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "planner/plan.h"
 #include "planner/planner.h"
 
@@ -12,8 +11,7 @@ namespace millrace::planner {
 // shorter context, fewer sequences, other storage of KV. Each entry is found by
 // planning anew with that change; those without effect are left out. The
 // largest effect first. Nothing for inputs so large that planning several times
-// would take long.
-absl::StatusOr<std::vector<Advice>> AdviceFor(const PlanInput& input,
-                                              const Plan& plan);
+// would take long, nor for a change that needs a field which is missing.
+std::vector<Advice> AdviceFor(const PlanInput& input, const Plan& plan);
 
 }  // namespace millrace::planner

@@ -85,7 +85,7 @@ absl::StatusOr<Plan> MakePlan(const PlanInput& input) {
   plan.verdict = plan.fits ? absl::StrCat(VerdictOn(model, plan), compared)
                            : WhyNot(model, input.options->sequences());
   plan.notes = NotesOn(model, plan);
-  MILLRACE_ASSIGN_OR_RETURN(plan.advice, AdviceFor(input, plan));
+  plan.advice = AdviceFor(input, plan);
   return plan;
 }
 

@@ -26,9 +26,33 @@ constexpr int64_t kValuesMax = 4'000'000;
 // Text beyond this must be JSON, which is read in a fraction of the time and
 // memory.
 constexpr size_t kYamlBytesMax = size_t{16} << 20;
+// Signs of it that may begin a value. Values cost time and memory, texts hardly
+// any.
+constexpr int64_t kYamlSignsMax = 3'000'000;
 
 std::string Dotted(absl::string_view path, absl::string_view key) {
   return absl::StrCat(path, path.empty() ? "" : ".", Printable(key));
+}
+
+// Whether reading `text` as YAML takes seconds and gigabytes at most.
+absl::Status CheckYamlSize(absl::string_view text, absl::string_view object) {
+  constexpr const char* kHint = "write it as JSON";
+  if (text.size() > kYamlBytesMax) {
+    return InputError(
+        object,
+        absl::StrCat("is no JSON, and more than the ", HumanSize(kYamlBytesMax),
+                     " that are read as YAML"),
+        kHint);
+  }
+  const auto signs = std::count_if(text.begin(), text.end(), [](char c) {
+    return c == ',' || c == ':' || c == '[' || c == '{' || c == '\n';
+  });
+  if (signs > kYamlSignsMax) {
+    return InputError(object,
+                      "is no JSON, and holds more values than are read as YAML",
+                      kHint);
+  }
+  return absl::OkStatus();
 }
 
 class Converter {
@@ -103,7 +127,9 @@ class Converter {
  private:
   absl::Status Count(int depth) {
     if (++values_ > kValuesMax || depth > kDepthMax) {
-      return InputError(object_, "is nested too deep or holds too many values");
+      return InputError(object_, "is nested too deep or holds too many values",
+                        absl::StrCat("nest at most ", kDepthMax,
+                                     " deep, and use `count` and `repeat`"));
     }
     return absl::OkStatus();
   }
@@ -115,8 +141,10 @@ class Converter {
     absl::flat_hash_set<std::string> known;
     for (const auto& member : node) {
       if (!member.first.IsScalar()) {
-        return InputError(object_, absl::StrCat(path, path.empty() ? "" : ": ",
-                                                "has a key that is no text"));
+        return InputError(object_,
+                          absl::StrCat(path, path.empty() ? "" : ": ",
+                                       "has a key that is no text"),
+                          "name fields by a word each");
       }
       const std::string& key = member.first.Scalar();
       if (!known.insert(key).second) {
@@ -159,13 +187,7 @@ absl::StatusOr<Yaml> ParseYaml(absl::string_view text,
       return Converter(object).Convert(*json, 0);
     }
   }
-  if (text.size() > kYamlBytesMax) {
-    return InputError(
-        object,
-        absl::StrCat("is no JSON, and more than the ", HumanSize(kYamlBytesMax),
-                     " that are read as YAML"),
-        "write it as JSON");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckYamlSize(text, object));
   // yaml-cpp reports by exception; nothing else here throws.
   try {
     return Converter(object).Convert(YAML::Load(std::string(text)), 0, "");

@@ -244,6 +244,13 @@ class PlanTest(unittest.TestCase):
                 (("constraints[0]", "labels"),
                  {**NODES, "constraints": [{"layers": [0, 1]}]})):
             self.refused(4, words, COSTS, nodes)
+        for words, text in ((("nested too deep",), "[" * 40 + "]" * 40),
+                            (("no text",), "[1, 2]: 3")):
+            self.refused(4, words, text, NODES)
+        done = self.plan(self.folder.name, self.path("nodes.json", NODES))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("regular file", done.stderr)
+        self.assertIn("hint: ", done.stderr)
 
     def test_options(self):
         costs, nodes = self.path("c.json", COSTS), self.path("n.json", NODES)
@@ -276,6 +283,12 @@ class PlanTest(unittest.TestCase):
             self.assertEqual([effect for key, effect in advice.items()
                               if key.startswith(change)],
                              [f"+{gained} sequences"])
+        # One node needs no link; what a second would bring is unknown.
+        alone = {"version": 1, "nodes": [{**NODES["nodes"][0], "count": 1,
+                                          "memory": "1TB"}]}
+        plan = self.document(COSTS, alone, "--objective", "throughput")
+        self.assertIsNotNone(plan["tokens_per_s"])
+        self.assertNotIn("one more node", json.dumps(plan["advice"]))
         gains = [int(effect.split()[0]) for effect in advice.values()]
         self.assertEqual(gains, sorted(gains, reverse=True))
         # A model that does not fit: what would make it fit.

@@ -142,5 +142,17 @@ TEST(ClusterCodec, RefusesMultiplyingAliases) {
   EXPECT_THAT(std::string(cluster.status().message()), HasSubstr("too many"));
 }
 
+// Millions of short values take YAML's reader long and much memory.
+TEST(ClusterCodec, RefusesMillionsOfValuesBeforeTheyAreRead) {
+  std::string text = "version: 1\nnodes: [";
+  for (int i = 0; i < 3'000'000; ++i) {
+    text += "1,";
+  }
+  const auto cluster = ParseCluster(text + "]", "values.yaml");
+  ASSERT_FALSE(cluster.ok());
+  EXPECT_THAT(std::string(cluster.status().message()),
+              HasSubstr("more values than are read as YAML"));
+}
+
 }  // namespace
 }  // namespace millrace::planner
