@@ -1,3 +1,4 @@
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,8 @@ class PlanCommand final : public Command {
 
  private:
   absl::Status CheckFlags() const;
+  // UsageError where options of a cluster stand beside --single-node.
+  absl::Status CheckSingleNode() const;
   // The cluster file, the live workers, or the one with what the others lack.
   absl::StatusOr<LiveCluster> ReadCluster(Console& console) const;
   absl::Status RunSingleNode(Console& console) const;
@@ -93,6 +96,25 @@ void PlanCommand::Define(CLI::App& app) {
                  "error: http://HOST:PORT of its coordinator");
 }
 
+absl::Status PlanCommand::CheckSingleNode() const {
+  const std::array<std::pair<const char*, bool>, 7> of_clusters = {{
+      {"--cluster", !flags_.cluster.empty()},
+      {"--costs", !flags_.costs.empty()},
+      {"--workers", !workers_.empty()},
+      {"--insecure", insecure_},
+      {"--verify", !verify_.empty()},
+      {"--objective", !flags_.objective.empty()},
+      {"--placement", !flags_.placement.empty()},
+  }};
+  for (const auto& [option, is_given] : of_clusters) {
+    if (single_node_.chosen && is_given) {
+      return UsageError("--single-node", absl::StrCat("goes without ", option),
+                        absl::StrCat("leave ", option, " out"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PlanCommand::CheckFlags() const {
   if (html_ == "-") {
     return UsageError("--html", "does not go to stdout", "give a file");
@@ -105,11 +127,7 @@ absl::Status PlanCommand::CheckFlags() const {
                       "use --json and --out");
   }
   MILLRACE_RETURN_IF_ERROR(single_node_.CheckUnused());
-  if (single_node_.chosen &&
-      (!flags_.cluster.empty() || !flags_.costs.empty())) {
-    return UsageError("--single-node", "goes without --cluster and --costs",
-                      "give --memory and --nvme-bandwidth");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckSingleNode());
   MILLRACE_RETURN_IF_ERROR(CheckPlanFlags(flags_));
   if (flags_.cluster.empty() && workers_.empty() && !single_node_.chosen) {
     return UsageError("--cluster", "is missing",

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "boost/json/array.hpp"
-#include "cli/cluster_links.h"
 #include "planner/cluster_codec.h"
 
 namespace millrace::cli {
@@ -66,16 +67,17 @@ absl::Status ReadHops(const JsonObject& plan, absl::string_view object,
                       CheckedPlan& out) {
   MILLRACE_ASSIGN_OR_RETURN(const boost::json::array* route,
                             NotEmptyList(plan, "route"));
+  std::set<absl::string_view> names;
+  for (const CheckedPlan::Stage& stage : out.stages) {
+    names.insert(stage.node);
+  }
   std::string before;
   std::set<std::pair<std::string, std::string>> seen;
   for (const Json& entry : *route) {
     MILLRACE_ASSIGN_OR_RETURN(const JsonObject segment,
                               JsonObject::From(entry, object, "route"));
     MILLRACE_ASSIGN_OR_RETURN(const std::string node, segment.String("node"));
-    const bool known = std::any_of(
-        out.stages.begin(), out.stages.end(),
-        [&](const CheckedPlan::Stage& stage) { return stage.node == node; });
-    if (!known) {
+    if (!names.contains(node)) {
       return segment.ErrorAt("node", "has no entry in stages");
     }
     if (!before.empty() && before != node &&
@@ -102,19 +104,27 @@ absl::Status ReadExpected(const JsonObject& plan, absl::string_view object,
       const planner::Cluster cluster,
       planner::ParseCluster(WriteJson(*text),
                             absl::StrCat(object, ": inputs.cluster")));
-  const auto index = [&](const std::string& name) -> int64_t {
-    const auto found = std::find_if(
-        cluster.nodes.begin(), cluster.nodes.end(),
-        [&](const planner::Node& node) { return node.name == name; });
-    return found == cluster.nodes.end() ? -1 : found - cluster.nodes.begin();
+  std::map<absl::string_view, int64_t> places;
+  for (const planner::Node& node : cluster.nodes) {
+    places.emplace(node.name, static_cast<int64_t>(places.size()));
+  }
+  std::map<std::pair<int64_t, int64_t>, CheckedPlan::Hop*> hops;
+  const auto expect = [](CheckedPlan::Hop& hop, const planner::Link& link) {
+    hop.bandwidth = link.bandwidth;
+    hop.latency_s = link.latency_s;
   };
   for (CheckedPlan::Hop& hop : out.hops) {
-    const int64_t from = index(hop.from);
-    const int64_t to = index(hop.to);
-    if (from >= 0 && to >= 0) {
-      const planner::Link& link = LinkBetween(cluster, from, to);
-      hop.bandwidth = link.bandwidth;
-      hop.latency_s = link.latency_s;
+    const auto from = places.find(hop.from);
+    const auto to = places.find(hop.to);
+    if (from != places.end() && to != places.end()) {
+      hops.emplace(std::minmax(from->second, to->second), &hop);
+      expect(hop, cluster.link_default);
+    }
+  }
+  for (const planner::NodePairLink& pair : cluster.links) {
+    if (const auto hop = hops.find(std::minmax(pair.node_a, pair.node_b));
+        hop != hops.end()) {
+      expect(*hop->second, pair.link);
     }
   }
   return absl::OkStatus();

@@ -74,6 +74,13 @@ class CommandsTest(unittest.TestCase):
                 ("--cluster", ["plan", "--costs", "x"]),
                 ("--memory", ["plan", self.model, "--single-node"]),
                 ("--single-node", ["plan", self.model, "--memory", "1GB"]),
+                *((f"goes without {other[0]}",
+                   ["plan", self.model, "--single-node", "--memory", "1GB",
+                    *other])
+                  for other in (["--cluster", "x"], ["--objective", "nodes"],
+                                ["--placement", "interleaved"],
+                                ["--workers", "127.0.0.1:1"],
+                                ["--verify", "http://127.0.0.1:1"])),
                 ("--verify", ["plan", self.model, "--verify", ""]),
                 ("streamed", ["plan", self.model, "--cluster", "x",
                               "--placement", "streamed"]),
