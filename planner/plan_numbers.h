@@ -20,7 +20,7 @@ struct NodeRuns {
 // By node, in the order in which the route meets them.
 std::vector<NodeRuns> RunsByNode(std::span<const RouteEntry> route);
 
-// The route with neighbouring entries on one node made one.
+// The route with neighboring entries on one node made one.
 std::vector<RouteEntry> MergeRoute(std::span<const RouteEntry> route);
 
 // The sequences of `context` positions that a route holds, and the node that

@@ -163,7 +163,7 @@ std::string GainOverContiguous(const Plan& plan,
   const std::string value = FirstCriterion(plan.objective, *contiguous);
   return value.empty()
              ? ""
-             : absl::StrCat(why, "one run of neighbouring layers a node takes ",
+             : absl::StrCat(why, "one run of neighboring layers a node takes ",
                             value);
 }
 

@@ -24,7 +24,7 @@ struct PlacementOptions {
 };
 
 struct Placement {
-  std::vector<RouteEntry> route;  // neighbouring entries on different nodes
+  std::vector<RouteEntry> route;  // neighboring entries on different nodes
   PlacementKind kind = PlacementKind::kContiguous;  // never kAuto
   Bounds bounds;       // hold for every plan that `placement` asks for
   bool exact = false;  // proven best by every criterion of the objective

@@ -194,7 +194,7 @@ def rules(problem, numbers, route, placement):
     if [first for _, first, _ in route] + [len(problem.layers)] != following:
         out.append("the route does not cover all layers in order")
     if any(a[0] == b[0] for a, b in zip(route, route[1:])):
-        out.append("neighbouring entries are on one node")
+        out.append("neighboring entries are on one node")
     if placement == "contiguous" and len(route) > len(numbers.held):
         out.append("a contiguous plan meets a node twice")
     for node in numbers.held:
