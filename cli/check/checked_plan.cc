@@ -130,10 +130,8 @@ absl::Status ReadExpected(const JsonObject& plan, absl::string_view object,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<CheckedPlan> ReadCheckedPlan(absl::string_view text,
-                                            absl::string_view object) {
+absl::StatusOr<CheckedPlan> Read(absl::string_view text,
+                                 absl::string_view object) {
   MILLRACE_ASSIGN_OR_RETURN(
       const Json document,
       ParseJson(text, object, {.bytes_max = kPlanBytesMax}));
@@ -151,6 +149,17 @@ absl::StatusOr<CheckedPlan> ReadCheckedPlan(absl::string_view text,
   MILLRACE_RETURN_IF_ERROR(ReadHops(plan, object, out));
   MILLRACE_RETURN_IF_ERROR(ReadExpected(plan, object, out));
   return out;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedPlan> ReadCheckedPlan(absl::string_view text,
+                                            absl::string_view object) {
+  absl::StatusOr<CheckedPlan> plan = Read(text, object);
+  if (!plan.ok() && HintOf(plan.status()).empty()) {
+    return WithHint(plan.status(), "make the plan anew with plan --out");
+  }
+  return plan;
 }
 
 }  // namespace millrace::cli

@@ -24,9 +24,26 @@ constexpr JsonLimits kLineLimits = {.bytes_max = int64_t{16} << 20,
 // A year: far beyond any load, and sums stay within the clock.
 constexpr double kSecondsMax = 366.0 * 24 * 3600;
 
-absl::Status ForEachLine(
-    absl::string_view text, absl::string_view object,
-    absl::FunctionRef<absl::Status(const JsonObject& line)> take) {
+constexpr char kTraceHint[] =
+    R"(a line is {"timestamp": 0, "input_length": 512, "output_length": 64})";
+constexpr char kFaultHint[] =
+    R"(a line is {"at": "90s", "kind": "lost", "node": "a"}, slow has a factor, )"
+    R"(cut has "between": ["a", "b"])";
+
+using TakeLine = absl::FunctionRef<absl::Status(const JsonObject& line)>;
+
+absl::Status TakeOne(absl::string_view line, const std::string& where,
+                     TakeLine take) {
+  MILLRACE_ASSIGN_OR_RETURN(const Json json,
+                            ParseJson(line, where, kLineLimits));
+  MILLRACE_ASSIGN_OR_RETURN(const JsonObject entry,
+                            JsonObject::From(json, where));
+  return take(entry);
+}
+
+// `hint` stands behind every error: what a line looks like.
+absl::Status ForEachLine(absl::string_view text, absl::string_view object,
+                         absl::string_view hint, TakeLine take) {
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
     const absl::string_view line = text.substr(0, end);
@@ -35,11 +52,9 @@ absl::Status ForEachLine(
       continue;
     }
     const std::string where = absl::StrCat(object, ": line ", number);
-    MILLRACE_ASSIGN_OR_RETURN(const Json json,
-                              ParseJson(line, where, kLineLimits));
-    MILLRACE_ASSIGN_OR_RETURN(const JsonObject entry,
-                              JsonObject::From(json, where));
-    MILLRACE_RETURN_IF_ERROR(take(entry));
+    if (const absl::Status taken = TakeOne(line, where, take); !taken.ok()) {
+      return WithHint(taken, hint);
+    }
   }
   return absl::OkStatus();
 }
@@ -163,8 +178,8 @@ absl::StatusOr<Fault> ReadFault(const JsonObject& line,
 absl::StatusOr<std::vector<TraceEntry>> ParseTrace(absl::string_view text,
                                                    absl::string_view object) {
   std::vector<TraceEntry> trace;
-  MILLRACE_RETURN_IF_ERROR(
-      ForEachLine(text, object, [&](const JsonObject& line) -> absl::Status {
+  MILLRACE_RETURN_IF_ERROR(ForEachLine(
+      text, object, kTraceHint, [&](const JsonObject& line) -> absl::Status {
         TraceEntry entry;
         // Milliseconds since whenever, as of an epoch.
         MILLRACE_ASSIGN_OR_RETURN(const double at_ms,
@@ -183,9 +198,7 @@ absl::StatusOr<std::vector<TraceEntry>> ParseTrace(absl::string_view text,
         return absl::OkStatus();
       }));
   if (trace.empty()) {
-    return InputError(object, "holds no request",
-                      "a line is {\"timestamp\": 0, \"input_length\": 512, "
-                      "\"output_length\": 64}");
+    return InputError(object, "holds no request", kTraceHint);
   }
   std::stable_sort(
       trace.begin(), trace.end(),
@@ -195,7 +208,8 @@ absl::StatusOr<std::vector<TraceEntry>> ParseTrace(absl::string_view text,
     entry.at -= first;
   }
   if (trace.back().at > absl::Seconds(kSecondsMax)) {
-    return InputError(object, "spans more than a year: timestamp is in ms");
+    return InputError(object, "spans more than a year: timestamp is in ms",
+                      kTraceHint);
   }
   return trace;
 }
@@ -204,8 +218,8 @@ absl::StatusOr<std::vector<Fault>> ParseFaults(
     absl::string_view text, absl::string_view object,
     const SimulatedPipeline& pipeline) {
   std::vector<Fault> faults;
-  MILLRACE_RETURN_IF_ERROR(
-      ForEachLine(text, object, [&](const JsonObject& line) -> absl::Status {
+  MILLRACE_RETURN_IF_ERROR(ForEachLine(
+      text, object, kFaultHint, [&](const JsonObject& line) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const Fault fault, ReadFault(line, pipeline));
         faults.push_back(fault);
         return absl::OkStatus();

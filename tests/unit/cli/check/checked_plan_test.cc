@@ -71,6 +71,7 @@ TEST(CheckedPlanTest, WhatIsNoPlanOfAModelIsRefused) {
     ASSERT_FALSE(plan.ok()) << to;
     EXPECT_EQ(KindOf(plan.status()), ErrorKind::kInput) << plan.status();
     EXPECT_THAT(std::string(plan.status().message()), HasSubstr("p.json"));
+    EXPECT_FALSE(HintOf(plan.status()).empty()) << plan.status();
   }
 }
 

@@ -17,6 +17,7 @@ std::string TraceError(const std::string& text) {
   const auto trace = ParseTrace(text, "t.jsonl");
   EXPECT_FALSE(trace.ok()) << text;
   EXPECT_EQ(KindOf(trace.status()), ErrorKind::kInput) << text;
+  EXPECT_THAT(HintOf(trace.status()), HasSubstr("input_length")) << text;
   return std::string(trace.status().message());
 }
 
@@ -137,6 +138,7 @@ TEST(ParseFaults, DamageIsNamed) {
     const auto faults = ParseFaults(one.line, "f.jsonl", pipeline);
     ASSERT_FALSE(faults.ok()) << one.line;
     EXPECT_EQ(KindOf(faults.status()), ErrorKind::kInput) << one.line;
+    EXPECT_THAT(HintOf(faults.status()), HasSubstr("kind")) << one.line;
     EXPECT_THAT(std::string(faults.status().message()), HasSubstr(one.key));
     EXPECT_THAT(std::string(faults.status().message()),
                 HasSubstr("f.jsonl: line 1"));
