@@ -20,6 +20,7 @@
 #include "cli/plan_single_node.h"
 #include "cli/plan_table.h"
 #include "cli/plan_verify.h"
+#include "cli/replan.h"
 #include "planner/cluster_codec.h"
 #include "planner/plan_codec.h"
 #include "planner/planner.h"
@@ -54,6 +55,7 @@ class PlanCommand final : public Command {
                     Console& console) const;
 
   PlanFlags flags_;
+  ReplanFlags replan_;
   std::string out_;
   std::string html_;
   SingleNodeFlags single_node_;
@@ -86,6 +88,7 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--html", html_,
                  "Write the plan, as a page with pictures, to this file");
   single_node_.Define(app);
+  replan_.Define(app);
   app.add_option("--workers", workers_,
                  "Take what the cluster file lacks, or the whole cluster, from "
                  "live workers: their --control, HOST:PORT,HOST:PORT");
@@ -127,6 +130,17 @@ absl::Status PlanCommand::CheckFlags() const {
                       "use --json and --out");
   }
   MILLRACE_RETURN_IF_ERROR(single_node_.CheckUnused());
+  if (replan_.chosen()) {
+    const char* other = single_node_.chosen ? "--single-node"
+                        : !workers_.empty() ? "--workers"
+                        : !verify_.empty()  ? "--verify"
+                        : !html_.empty()    ? "--html"
+                                            : nullptr;
+    if (other != nullptr) {
+      return UsageError(other, "goes without --from", "leave it out");
+    }
+    return replan_.Check(flags_);
+  }
   MILLRACE_RETURN_IF_ERROR(CheckSingleNode());
   MILLRACE_RETURN_IF_ERROR(CheckPlanFlags(flags_));
   if (flags_.cluster.empty() && workers_.empty() && !single_node_.chosen) {
@@ -208,6 +222,9 @@ absl::Status PlanCommand::Show(const planner::Plan& plan,
 
 absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_RETURN_IF_ERROR(CheckFlags());
+  if (replan_.chosen()) {
+    return PlanFromPlan(replan_, flags_, out_, console);
+  }
   if (single_node_.chosen) {
     return RunSingleNode(console);
   }
