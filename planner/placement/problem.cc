@@ -41,9 +41,8 @@ std::vector<std::string> FormatsOf(const ModelCosts& costs) {
   return formats;
 }
 
-// Beyond these no plan is of use; sums and products of them stay finite.
-constexpr double kSlowest = 1e15;    // seconds a byte or an operation
-constexpr double kMostWork = 1e270;  // bytes or operations of a layer
+// Beyond it no plan is of use; its sums and products stay finite.
+constexpr double kSlowest = 1e15;  // seconds a byte or an operation
 
 using Labels = std::map<std::string, std::string>;
 
