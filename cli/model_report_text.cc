@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
 #include "cli/model_report.h"
+#include "cli/report_line.h"
 
 namespace millrace::cli {
 namespace {
@@ -20,10 +21,6 @@ std::string Text(const Json& value) {
 
 std::string Size(const Json& value) {
   return HumanSize(value.to_number<int64_t>());
-}
-
-void Line(std::string& out, absl::string_view name, absl::string_view value) {
-  absl::StrAppendFormat(&out, "%-12s %s\n", name, value);
 }
 
 std::string FormatsText(const json::object& formats) {
@@ -101,8 +98,8 @@ std::string TextPart(const Json& value) {
 void AppendVerification(const json::object& report, std::string& out) {
   for (const Json& value : report.at("checks").get_array()) {
     const json::object& check = value.get_object();
-    Line(out, check.at("ok").get_bool() ? "ok" : "damaged",
-         Text(check.at("check")));
+    AppendLine(out, check.at("ok").get_bool() ? "ok" : "damaged",
+               Text(check.at("check")));
   }
   for (const Json& value : report.at("damage").get_array()) {
     const json::object& damage = value.get_object();
@@ -118,38 +115,40 @@ void AppendVerification(const json::object& report, std::string& out) {
 
 std::string ModelReportText(const json::object& report) {
   std::string out;
-  Line(out, "model", Text(report.at("name")));
-  Line(out, "family", Text(report.at("family")));
-  Line(out, "digest", Text(report.at("digest")));
+  AppendLine(out, "model", Text(report.at("name")));
+  AppendLine(out, "family", Text(report.at("family")));
+  AppendLine(out, "digest", Text(report.at("digest")));
   const double parameters = report.at("parameters").to_number<double>();
   const double active = report.at("parameters_active").to_number<double>();
-  Line(out, "parameters",
-       absl::StrFormat("%.2f M, %.2f M of them multiplied for a token",
-                       parameters / 1e6, active / 1e6));
-  Line(out, "sizes",
-       absl::StrCat(Text(report.at("layers")), " layers, hidden ",
-                    Text(report.at("hidden_size")), ", vocabulary ",
-                    Text(report.at("vocab_size")), ", context ",
-                    Text(report.at("context_length"))));
-  Line(out, "stored",
-       absl::StrCat(Size(report.at("stored_bytes")), " (",
-                    FormatsText(report.at("bytes_by_format").get_object()),
-                    ")"));
-  Line(out, "in memory", Size(report.at("weights_bytes")));
-  Line(out, "KV cache",
-       absl::StrCat(Size(report.at("kv_bytes_per_token")), " a token in f16"));
+  AppendLine(out, "parameters",
+             absl::StrFormat("%.2f M, %.2f M of them multiplied for a token",
+                             parameters / 1e6, active / 1e6));
+  AppendLine(out, "sizes",
+             absl::StrCat(Text(report.at("layers")), " layers, hidden ",
+                          Text(report.at("hidden_size")), ", vocabulary ",
+                          Text(report.at("vocab_size")), ", context ",
+                          Text(report.at("context_length"))));
+  AppendLine(out, "stored",
+             absl::StrCat(
+                 Size(report.at("stored_bytes")), " (",
+                 FormatsText(report.at("bytes_by_format").get_object()), ")"));
+  AppendLine(out, "in memory", Size(report.at("weights_bytes")));
+  AppendLine(
+      out, "KV cache",
+      absl::StrCat(Size(report.at("kv_bytes_per_token")), " a token in f16"));
   if (const Json* tokenizer = report.if_contains("tokenizer")) {
-    Line(out, "tokenizer", TextPart(*tokenizer));
-    Line(out, "template", TextPart(report.at("chat_template")));
+    AppendLine(out, "tokenizer", TextPart(*tokenizer));
+    AppendLine(out, "template", TextPart(report.at("chat_template")));
   }
-  Line(out, "stop tokens", Text(report.at("stop_tokens")));
-  Line(out, "embedding", Size(report.at("embedding").at("weights_bytes")));
+  AppendLine(out, "stop tokens", Text(report.at("stop_tokens")));
+  AppendLine(out, "embedding",
+             Size(report.at("embedding").at("weights_bytes")));
   AppendLayers(report.at("layer_details").get_array(), out);
-  Line(out, "head",
-       absl::StrCat(Size(report.at("head").at("weights_bytes")),
-                    report.at("head_is_embedding").get_bool()
-                        ? ", the embedding again"
-                        : ""));
+  AppendLine(out, "head",
+             absl::StrCat(Size(report.at("head").at("weights_bytes")),
+                          report.at("head_is_embedding").get_bool()
+                              ? ", the embedding again"
+                              : ""));
   if (const Json* tensors = report.if_contains("tensors")) {
     AppendTensors(tensors->get_array(), out);
   }

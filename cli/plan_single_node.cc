@@ -17,6 +17,7 @@
 #include "boost/json/object.hpp"
 #include "cli/console.h"
 #include "cli/pipeline_config.h"
+#include "cli/report_line.h"
 #include "planner/single_node.h"
 
 namespace millrace::cli {
@@ -172,7 +173,7 @@ json::object PlanJson(const PlannedModel& model,
 }
 
 void Line(std::string& out, absl::string_view name, absl::string_view value) {
-  absl::StrAppendFormat(&out, "%-16s %s\n", name, value);
+  AppendLine(out, name, value, 16);
 }
 
 std::string SizeOf(double bytes) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
+#include "cli/report_line.h"
 
 namespace millrace::cli {
 namespace {
@@ -38,10 +39,6 @@ json::object LayerJson(const planner::LayerSheet& layer, int64_t index) {
 int64_t Number(const json::object& report, absl::string_view key) {
   return report.at(json::string_view(key.data(), key.size()))
       .to_number<int64_t>();
-}
-
-void Line(std::string& out, absl::string_view name, absl::string_view value) {
-  absl::StrAppendFormat(&out, "%-12s %s\n", name, value);
 }
 
 std::string LayerText(const json::object& layer) {
@@ -118,27 +115,28 @@ json::object SheetReport(const planner::ModelSheet& sheet) {
 
 std::string SheetReportText(const json::object& report) {
   std::string out;
-  Line(out, "model", std::string(report.at("name").get_string()));
-  Line(out, "family",
-       absl::StrCat(std::string(report.at("family").get_string()),
-                    ", for planning alone"));
-  Line(out, "parameters",
-       absl::StrFormat(
-           "%.2f M, %.2f M of them multiplied for a token",
-           report.at("parameters").to_number<double>() / 1e6,
-           report.at("parameters_active").to_number<double>() / 1e6));
-  Line(out, "sizes",
-       absl::StrCat(Number(report, "layers"), " layers, hidden ",
-                    Number(report, "hidden_size"), ", vocabulary ",
-                    Number(report, "vocab_size"), ", context ",
-                    Number(report, "context_length")));
-  Line(out, "stored", HumanSize(Number(report, "stored_bytes")));
-  Line(out, "in memory", HumanSize(Number(report, "weights_bytes")));
-  Line(out, "KV cache",
-       absl::StrCat(Number(report, "kv_bytes_per_token"), " B a token in f16"));
-  Line(out, "state",
-       absl::StrCat(HumanSize(Number(report, "state_bytes_per_sequence")),
-                    " a sequence"));
+  AppendLine(out, "model", std::string(report.at("name").get_string()));
+  AppendLine(out, "family",
+             absl::StrCat(std::string(report.at("family").get_string()),
+                          ", for planning alone"));
+  AppendLine(out, "parameters",
+             absl::StrFormat(
+                 "%.2f M, %.2f M of them multiplied for a token",
+                 report.at("parameters").to_number<double>() / 1e6,
+                 report.at("parameters_active").to_number<double>() / 1e6));
+  AppendLine(out, "sizes",
+             absl::StrCat(Number(report, "layers"), " layers, hidden ",
+                          Number(report, "hidden_size"), ", vocabulary ",
+                          Number(report, "vocab_size"), ", context ",
+                          Number(report, "context_length")));
+  AppendLine(out, "stored", HumanSize(Number(report, "stored_bytes")));
+  AppendLine(out, "in memory", HumanSize(Number(report, "weights_bytes")));
+  AppendLine(
+      out, "KV cache",
+      absl::StrCat(Number(report, "kv_bytes_per_token"), " B a token in f16"));
+  AppendLine(out, "state",
+             absl::StrCat(HumanSize(Number(report, "state_bytes_per_sequence")),
+                          " a sequence"));
   AppendLayers(report.at("layer_details").get_array(), out);
   return out;
 }

@@ -36,9 +36,8 @@ int64_t LongestAlone(const StagePool& stage) {
 }  // namespace
 
 KvLedger::KvLedger(const CoreConfig& config)
-    : slots_(config.stages.front().slots), longest_(config.context) {
+    : slots_(config.Slots()), longest_(config.context) {
   for (const StagePool& pool : config.stages) {
-    slots_ = std::min(slots_, pool.slots);
     if (const int64_t alone = LongestAlone(pool); alone < longest_) {
       longest_ = alone;
       longest_stage_ = num_stages();

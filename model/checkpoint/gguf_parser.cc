@@ -115,7 +115,9 @@ class GgufParser {
 absl::Status GgufParser::ReadHeader(GgufFile::Extent extent) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string magic, cursor_.Raw(4));
   if (magic != "GGUF") {
-    return cursor_.Error("is not a GGUF file: the magic bytes are wrong");
+    return WithHint(
+        cursor_.Error("is not a GGUF file: the magic bytes are wrong"),
+        "give a GGUF file, or the directory of a Hugging Face checkpoint");
   }
   MILLRACE_ASSIGN_OR_RETURN(const uint32_t version, cursor_.U32());
   if (version != 0 && (version & 0xFFFF) == 0) {

@@ -9,8 +9,6 @@
 
 namespace millrace::planner::placement {
 
-using Route = std::vector<RouteEntry>;
-
 // A route and what the objective compares of it.
 struct Candidate {
   Route route;

@@ -115,21 +115,6 @@ Route KindReach::RouteOf(int64_t nodes) const {
   return route;
 }
 
-double KindReach::CycleOf(const Route& route) const {
-  double cycle = 0;
-  for (size_t i = 0; i < route.size(); ++i) {
-    const NodeKind& kind = problem_.kind(problem_.kind_of(route[i].node));
-    cycle = std::max(cycle, problem_.Seconds(kind, costs_, route[i].first_layer,
-                                             route[i].last_layer + 1));
-    if (i > 0) {
-      cycle = std::max(
-          cycle, costs_.hop_bytes[static_cast<size_t>(route[i].first_layer)] *
-                     problem_.default_link().byte_s);
-    }
-  }
-  return cycle;
-}
-
 std::optional<Route> KindReach::LeastCycle(int64_t sequences, int64_t nodes_max,
                                            double at_least_s) {
   Route best;

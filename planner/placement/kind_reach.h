@@ -33,7 +33,9 @@ class KindReach {
   int64_t MostSequences(int64_t low, int64_t high);
 
   // Slowest node or hop of a route.
-  [[nodiscard]] double CycleOf(const Route& route) const;
+  [[nodiscard]] double CycleOf(const Route& route) const {
+    return problem_.CycleOf(route, costs_);
+  }
 
  private:
   const Problem& problem_;

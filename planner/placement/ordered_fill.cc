@@ -90,23 +90,6 @@ int64_t OrderedFill::Fill(std::span<const int64_t> order, const Limits& limits,
   return reach;
 }
 
-double OrderedFill::CycleOf(const Route& route) const {
-  double cycle = 0;
-  for (size_t i = 0; i < route.size(); ++i) {
-    const NodeKind& kind = problem_.kind(problem_.kind_of(route[i].node));
-    cycle = std::max(cycle, problem_.Seconds(kind, costs_, route[i].first_layer,
-                                             route[i].last_layer + 1));
-    if (i > 0) {
-      cycle = std::max(
-          cycle,
-          HopSeconds(
-              route[i].first_layer,
-              problem_.LinkBetween(route[i - 1].node, route[i].node).byte_s));
-    }
-  }
-  return cycle;
-}
-
 std::optional<Route> OrderedFill::LeastCycle(std::span<const int64_t> order,
                                              int64_t sequences,
                                              int64_t nodes_max,

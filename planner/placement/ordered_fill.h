@@ -42,7 +42,9 @@ class OrderedFill {
                                  const Limits& limits);
 
   // Slowest node or hop.
-  [[nodiscard]] double CycleOf(const Route& route) const;
+  [[nodiscard]] double CycleOf(const Route& route) const {
+    return problem_.CycleOf(route, costs_);
+  }
 
  private:
   [[nodiscard]] int64_t FarthestEnd(const NodeKind& kind, size_t kind_index,

@@ -194,6 +194,21 @@ Problem::LinkTimes Problem::LinkBetween(int64_t a, int64_t b) const {
   return equal_links_ ? default_link_ : TimesOf(model_.LinkBetween(a, b));
 }
 
+double Problem::CycleOf(const Route& route, const RowCosts& costs) const {
+  double cycle = 0;
+  for (size_t i = 0; i < route.size(); ++i) {
+    const int64_t begin = route[i].first_layer;
+    cycle = std::max(cycle, Seconds(kind(kind_of(route[i].node)), costs, begin,
+                                    route[i].last_layer + 1));
+    if (i > 0) {
+      cycle = std::max(
+          cycle, costs.hop_bytes[Index(begin)] *
+                     LinkBetween(route[i - 1].node, route[i].node).byte_s);
+    }
+  }
+  return cycle;
+}
+
 Bytes Problem::RunBytes(int64_t begin, int64_t end, int64_t n) const {
   const bool whole = begin == 0 && end == layers_;
   // Beyond 2^63 nothing fits: the product stays in range.

@@ -12,6 +12,8 @@
 
 namespace millrace::planner::placement {
 
+using Route = std::vector<RouteEntry>;
+
 // Exact sums of bytes: a model's layers, times its sequences, exceed 64 bits.
 using Bytes = absl::int128;
 
@@ -121,6 +123,8 @@ class Problem {
   };
   [[nodiscard]] const LinkTimes& default_link() const { return default_link_; }
   [[nodiscard]] LinkTimes LinkBetween(int64_t a, int64_t b) const;
+  // Slowest run or hop of a route.
+  [[nodiscard]] double CycleOf(const Route& route, const RowCosts& costs) const;
 
  private:
   static size_t Index(int64_t i) { return static_cast<size_t>(i); }

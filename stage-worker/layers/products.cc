@@ -130,10 +130,10 @@ int64_t CutChunks(std::span<const ProductGroup> groups, int num_threads,
                TileBytesOf(*product.weight);
     }
   }
-  const int64_t most = bytes / (kChunksPerThread * num_threads);
-  const int64_t few = std::min(kChunkBytes, most);
-  const int64_t many = std::clamp(bytes / (kLongChunksPerThread * num_threads),
-                                  few, std::max(few, most));
+  const int64_t few =
+      std::min(kChunkBytes, bytes / (kChunksPerThread * num_threads));
+  const int64_t many =
+      std::max(few, bytes / (kLongChunksPerThread * num_threads));
   size_t index = 0;
   schedule.first_chunk[0] = 0;
   for (const ProductGroup& group : groups) {

@@ -293,6 +293,15 @@ class CommandsTest(unittest.TestCase):
                         done = self.millrace(*command, *options)
                         self.assertNotIn("is ready", done.stderr)
 
+    def test_a_file_that_is_no_model_has_a_remedy(self):
+        path = os.path.join(self.folder.name, "noise.gguf")
+        with open(path, "wb") as file:
+            file.write(bytes(range(1, 201)))
+        done = self.millrace("run", path, "--prompt", "x")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("noise.gguf", done.stderr)
+        self.assertIn("hint: give a GGUF file", done.stderr)
+
     def test_unknown_command(self):
         self.refused(2, "is no command", "rum", self.model)
         self.refused(2, "not in this version", "import", self.model)
