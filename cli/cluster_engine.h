@@ -30,9 +30,9 @@ class ClusterEngine final : public coordinator::Engine,
     ComputeOptions compute;                         // fitted to the model
     bool threads_given = false;
     int num_workers = 1;
-    std::vector<PlannedSeat> planned;  // from a plan file; may be empty
-    transport::Endpoint control;       // where workers dial
-    transport::Endpoint data;          // where the last stage dials
+    PlannedRoute planned;         // from a plan file; may be empty
+    transport::Endpoint control;  // where workers dial
+    transport::Endpoint data;     // where the last stage dials
     bool insecure = false;
     Console* console = nullptr;  // outlives the engine
   };

@@ -1,6 +1,7 @@
 #include "cli/cluster_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,12 +13,15 @@
 #include "boost/json/array.hpp"
 #include "planner/layer_costs.h"
 #include "planner/segment_cuts.h"
+#include "transport/tcp/tcp_handshake.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr int64_t kSequencesDefault = 16;
 constexpr int64_t kPlanBytesMax = int64_t{256} << 20;
+// The links of the coordinator have room for one more.
+constexpr int64_t kMicrobatchesMax = transport::kTcpWindowMax - 1;
 
 control::KvType ToControl(kernels::KvType type) {
   switch (type) {
@@ -137,11 +141,12 @@ absl::StatusOr<std::vector<int64_t>> FollowPlan(
 absl::StatusOr<ClusterLayout> LayOut(
     const model::ModelSpec& spec, const ComputeOptions& options,
     const std::vector<control::Register>& workers,
-    const std::vector<PlannedSeat>& planned) {
+    const PlannedRoute& planned) {
   std::vector<control::Register> ordered;
   std::optional<std::vector<int64_t>> fixed;
-  if (!planned.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(fixed, FollowPlan(workers, planned, ordered));
+  if (!planned.seats.empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(fixed,
+                              FollowPlan(workers, planned.seats, ordered));
   } else {
     ordered = workers;
     if (!options.cuts.empty()) {
@@ -167,6 +172,10 @@ absl::StatusOr<ClusterLayout> LayOut(
       layout.sequences = sequences;
       layout.pipeline =
           MakePipelineConfig(spec, options, sequences, *first_layers);
+      if (planned.microbatches.has_value()) {
+        layout.pipeline.microbatches =
+            std::clamp<int64_t>(*planned.microbatches, 1, kMicrobatchesMax);
+      }
       if (FitsMemory(spec, layout.pipeline, ordered)) {
         for (const control::Register& worker : ordered) {
           layout.workers.push_back(worker.name);
@@ -194,11 +203,12 @@ coordinator::ClusterPlan ToClusterPlan(const model::ModelSpec& spec,
   }
   plan.limits = layout.pipeline.limits;
   plan.window = MakeLinkOptions(layout.pipeline, 1, true, true).window;
+  plan.stage_window = MakeLinkOptions(layout.pipeline, 1, true, false).window;
   return plan;
 }
 
-absl::StatusOr<std::vector<PlannedSeat>> ReadPlanFile(
-    const std::string& path, const model::ModelSpec& spec) {
+absl::StatusOr<PlannedRoute> ReadPlanFile(const std::string& path,
+                                          const model::ModelSpec& spec) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string text,
                             ReadFile(path, kPlanBytesMax));
   MILLRACE_ASSIGN_OR_RETURN(
@@ -216,7 +226,14 @@ absl::StatusOr<std::vector<PlannedSeat>> ReadPlanFile(
     return plan.ErrorAt("route", "must be a list of at least one segment");
   }
   const auto layers = static_cast<int64_t>(spec.layers.size());
-  std::vector<PlannedSeat> seats;
+  PlannedRoute out;
+  if (const Json* microbatches = plan.Find("microbatches");
+      microbatches != nullptr && !microbatches->is_null()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        out.microbatches,
+        plan.Integer("microbatches", 1, std::numeric_limits<int64_t>::max()));
+  }
+  std::vector<PlannedSeat>& seats = out.seats;
   int64_t next = 0;
   for (const Json& entry : route->get_array()) {
     MILLRACE_ASSIGN_OR_RETURN(const JsonObject segment,
@@ -248,7 +265,7 @@ absl::StatusOr<std::vector<PlannedSeat>> ReadPlanFile(
     return plan.ErrorAt("route",
                         absl::StrCat("ends before layer ", layers - 1));
   }
-  return seats;
+  return out;
 }
 
 }  // namespace millrace::cli

@@ -20,6 +20,14 @@ struct PlannedSeat {
   int64_t first_layer = 0;
 };
 
+// What a plan file says of the route.
+struct PlannedRoute {
+  std::vector<PlannedSeat> seats;  // empty: there is no plan
+  // That fill the pipeline, by the speeds the plan was made from; nothing where
+  // it knows none.
+  std::optional<int64_t> microbatches;
+};
+
 // How workers share a model.
 struct ClusterLayout {
   std::vector<std::string> workers;  // in the order of the route
@@ -29,12 +37,10 @@ struct ClusterLayout {
 
 // Cuts the model over all these workers, in the order given, so that the
 // slowest is as fast as it can be and each holds its part within its memory.
-// `planned`: takes this route instead (empty: none). AnswerIsNo when it does
-// not fit.
+// `planned`: takes this route instead. AnswerIsNo when it does not fit.
 absl::StatusOr<ClusterLayout> LayOut(
     const model::ModelSpec& spec, const ComputeOptions& options,
-    const std::vector<control::Register>& workers,
-    const std::vector<PlannedSeat>& planned);
+    const std::vector<control::Register>& workers, const PlannedRoute& planned);
 
 // The layout as the membership wants it.
 coordinator::ClusterPlan ToClusterPlan(const model::ModelSpec& spec,
@@ -43,7 +49,7 @@ coordinator::ClusterPlan ToClusterPlan(const model::ModelSpec& spec,
 
 // Reads the route of a plan file made by `plan --out`; the model's digest must
 // be the same.
-absl::StatusOr<std::vector<PlannedSeat>> ReadPlanFile(
-    const std::string& path, const model::ModelSpec& spec);
+absl::StatusOr<PlannedRoute> ReadPlanFile(const std::string& path,
+                                          const model::ModelSpec& spec);
 
 }  // namespace millrace::cli

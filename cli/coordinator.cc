@@ -94,7 +94,7 @@ absl::Status CoordinatorCommand::ReadRoute(
   options.num_workers = workers_;
   if (!plan_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(options.planned, ReadPlanFile(plan_, spec));
-    options.num_workers = static_cast<int>(options.planned.size());
+    options.num_workers = static_cast<int>(options.planned.seats.size());
   }
   return absl::OkStatus();
 }

@@ -109,8 +109,14 @@ transport::LinkOptions MakeLinkOptions(const PipelineConfig& pipeline,
   return link;
 }
 
-int64_t LinkBufferBytes(const PipelineConfig& pipeline) {
-  return 2 * int64_t{kStageWindow} * pipeline.limits.FrameBytesMax();
+int64_t LinkBufferBytes(const PipelineConfig& pipeline, bool to_coordinator) {
+  const transport::LinkOptions link =
+      MakeLinkOptions(pipeline, 1, true, to_coordinator);
+  transport::FrameLimits limits = link.limits;
+  if (to_coordinator) {
+    limits.columns = 0;
+  }
+  return int64_t{link.window} * limits.FrameBytesMax();
 }
 
 int64_t ResidentBytes(const model::ModelSpec& spec,
@@ -120,9 +126,8 @@ int64_t ResidentBytes(const model::ModelSpec& spec,
   for (size_t stage = first_stage; stage < first_stage + num_stages; ++stage) {
     bytes += model::StageBytesOf(spec, worker::ShapeOf(pipeline.stages[stage]))
                  .total();
-  }
-  if (pipeline.stages.size() > 1) {
-    bytes += static_cast<int64_t>(num_stages) * LinkBufferBytes(pipeline);
+    bytes += LinkBufferBytes(pipeline, stage == 0);
+    bytes += LinkBufferBytes(pipeline, stage + 1 == pipeline.stages.size());
   }
   return bytes;
 }

@@ -173,7 +173,7 @@ absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
 
 absl::Status PlanCommand::RunSingleNode(Console& console) const {
   MILLRACE_ASSIGN_OR_RETURN(const ModelWorkload workload,
-                            ReadModelWorkload(flags_));
+                            ReadModelWorkload(flags_, 1));
   return PlanOnSingleNode(
       *workload.model, single_node_,
       {workload.options.contexts[0], workload.options.sequences(),

@@ -12,6 +12,7 @@
 #include "cli/compute_options.h"
 #include "cli/number_list.h"
 #include "cli/pipeline_config.h"
+#include "coordinator/core/core_config.h"
 #include "planner/costs_codec.h"
 #include "planner/plan_names.h"
 #include "stage-worker/runtime/stage_shape.h"
@@ -124,7 +125,8 @@ absl::StatusOr<planner::PlanOptions> ReadOptions(const PlanFlags& flags,
 
 }  // namespace
 
-absl::StatusOr<ModelWorkload> ReadModelWorkload(const PlanFlags& flags) {
+absl::StatusOr<ModelWorkload> ReadModelWorkload(const PlanFlags& flags,
+                                                int64_t num_nodes) {
   if (flags.model.empty()) {
     return UsageError("plan", "needs a model", "give its path");
   }
@@ -145,11 +147,15 @@ absl::StatusOr<ModelWorkload> ReadModelWorkload(const PlanFlags& flags) {
   compute_flags.context = workload.options.contexts[0];
   MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
                             Validate(compute_flags, true));
-  const PipelineConfig pipeline =
+  PipelineConfig pipeline =
       MakePipelineConfig(spec, compute, workload.options.sequences(), {0});
   workload.shape = worker::ShapeOf(pipeline.stages[0]);
-  workload.process_bytes =
-      kProgramBytes + workload.model->VectorsMax() * LinkBufferBytes(pipeline);
+  pipeline.microbatches = coordinator::DefaultMicrobatches(
+      std::min(num_nodes, static_cast<int64_t>(spec.layers.size())), true);
+  workload.process = {.program = kProgramBytes,
+                      .stage_link = workload.model->VectorsMax() *
+                                    LinkBufferBytes(pipeline, false),
+                      .coordinator_link = LinkBufferBytes(pipeline, true)};
   return workload;
 }
 
@@ -171,12 +177,14 @@ absl::StatusOr<PlanInputs> ReadPlanInputs(const PlanFlags& flags,
                               planner::ParseCosts(costs, flags.costs));
     return inputs;
   }
-  MILLRACE_ASSIGN_OR_RETURN(ModelWorkload workload, ReadModelWorkload(flags));
+  MILLRACE_ASSIGN_OR_RETURN(
+      ModelWorkload workload,
+      ReadModelWorkload(flags,
+                        static_cast<int64_t>(inputs.cluster.nodes.size())));
   inputs.options = std::move(workload.options);
   inputs.model = std::move(workload.model);
   inputs.costs = inputs.model->Costs(workload.shape);
-  inputs.scratch =
-      inputs.model->Scratch(workload.shape, workload.process_bytes);
+  inputs.scratch = inputs.model->Scratch(workload.shape, workload.process);
   inputs.unknown_speeds_are_equal = flags.objective.empty();
   if (workload.shape.kv != model::kKvInt8) {
     workload.shape.kv = model::kKvInt8;

@@ -37,13 +37,16 @@ struct PlanFlags {
 struct ModelWorkload {
   std::unique_ptr<PlannedModel> model;
   planner::PlanOptions options;
-  model::StageShape shape;    // of a stage with all layers
-  int64_t process_bytes = 0;  // of a worker, beside its stage
+  model::StageShape shape;  // of a stage with all layers
+  // Of a worker, beside its stages.
+  planner::ProcessBytes process;
 };
 
-// Of flags.model. UsageError for options that are out of range or longer than
-// the model allows, InputError for a model that cannot be read.
-absl::StatusOr<ModelWorkload> ReadModelWorkload(const PlanFlags& flags);
+// Of flags.model, on a cluster of at most so many nodes. UsageError for options
+// that are out of range or longer than the model allows, InputError for a model
+// that cannot be read.
+absl::StatusOr<ModelWorkload> ReadModelWorkload(const PlanFlags& flags,
+                                                int64_t num_nodes);
 
 // What a plan is made from, read and checked.
 struct PlanInputs {

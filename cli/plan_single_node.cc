@@ -88,8 +88,9 @@ absl::StatusOr<SingleNodeOptions> MakeOptions(
   options.shape = {workload.shape.kv, workload.shape.prefill_chunk};
   const planner::LayerRun all = {
       0, static_cast<int64_t>(model.sheet.layers.size())};
-  options.scratch_bytes = model.Scratch(workload.shape, kProgramBytes)(
-      std::span<const planner::LayerRun>(&all, 1));
+  options.scratch_bytes =
+      model.Scratch(workload.shape, {.program = kProgramBytes})(
+          std::span<const planner::LayerRun>(&all, 1));
   return options;
 }
 

@@ -126,10 +126,11 @@ planner::ModelCosts PlannedModel::Costs(const model::StageShape& shape) const {
               : planner::CostsOfSheet(sheet, kept);
 }
 
-planner::ScratchFunction PlannedModel::Scratch(const model::StageShape& shape,
-                                               int64_t process_bytes) const {
-  return runs ? planner::ScratchOf(spec, shape, process_bytes)
-              : planner::ScratchOfSheet(sheet, {shape.rows_max, process_bytes});
+planner::ScratchFunction PlannedModel::Scratch(
+    const model::StageShape& shape,
+    const planner::ProcessBytes& process) const {
+  return runs ? planner::ScratchOf(spec, shape, process)
+              : planner::ScratchOfSheet(sheet, {shape.rows_max, process});
 }
 
 int64_t PlannedModel::VectorsMax() const {

@@ -9,6 +9,7 @@
 #include "model/spec/stage_memory.h"
 #include "planner/costs.h"
 #include "planner/model_sheet.h"
+#include "planner/process_bytes.h"
 
 namespace millrace::cli {
 
@@ -23,9 +24,11 @@ struct PlannedModel {
 
   // What a stage of this shape allocates and does, per layer.
   [[nodiscard]] planner::ModelCosts Costs(const model::StageShape& shape) const;
-  // Scratch of a node, and `process_bytes` beside it. Borrows this model.
-  [[nodiscard]] planner::ScratchFunction Scratch(const model::StageShape& shape,
-                                                 int64_t process_bytes) const;
+  // Scratch of a node, and what its process takes beside it. Borrows this
+  // model.
+  [[nodiscard]] planner::ScratchFunction Scratch(
+      const model::StageShape& shape,
+      const planner::ProcessBytes& process) const;
   // Vectors per token across a cut, at most.
   [[nodiscard]] int64_t VectorsMax() const;
 };

@@ -50,14 +50,16 @@ int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
   int64_t values = (kHiddenBuffers + widths.vectors - 1) * rows * hidden +
                    kWideBuffers * ffn_rows * widths.rows +
                    rows * (widths.experts + widths.experts_used * hidden);
+  int64_t samplers = 0;
   if (run.end == static_cast<int64_t>(sheet.layers.size())) {
     model::ModelSpec ends;
     ends.vocab_size = sheet.vocab_size;
     model::StageShape stage;
     stage.rows_max = rows;
     values += model::LogitRowsMax(ends, stage) * sheet.vocab_size;
+    samplers = model::kSampledTogether * model::SamplerBytes(sheet.vocab_size);
   }
-  return values * kF32Bytes +
+  return values * kF32Bytes + samplers +
          kPackedCopies *
              model::PackedRowsBytesMax(ffn_rows, std::max(widths.cols, hidden));
 }
@@ -67,7 +69,8 @@ int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
 ScratchFunction ScratchOfSheet(const ModelSheet& sheet,
                                const ScratchShape& shape) {
   return [&sheet, shape](std::span<const LayerRun> runs) {
-    int64_t bytes = shape.process_bytes;
+    const auto layers = static_cast<int64_t>(sheet.layers.size());
+    int64_t bytes = shape.process.Of(runs, layers);
     for (const LayerRun& run : runs) {
       bytes += RunBytes(sheet, run, shape.rows_max);
     }

@@ -4,14 +4,14 @@
 
 #include "planner/costs.h"
 #include "planner/model_sheet.h"
+#include "planner/process_bytes.h"
 
 namespace millrace::planner {
 
 // Rows of a frame that scratch is sized for.
 struct ScratchShape {
   int64_t rows_max = 0;
-  // Bytes of the process beside its stages: program, link buffers.
-  int64_t process_bytes = 0;
+  ProcessBytes process;
 };
 
 // Scratch of a node that would run a model which the engine does not: as many

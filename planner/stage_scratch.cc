@@ -9,12 +9,12 @@ namespace millrace::planner {
 
 ScratchFunction ScratchOf(const model::ModelSpec& spec,
                           const model::StageShape& shape,
-                          int64_t process_bytes) {
+                          const ProcessBytes& process) {
   const auto layers = static_cast<int64_t>(spec.layers.size());
   using Known = absl::flat_hash_map<std::pair<int64_t, int64_t>, int64_t>;
-  return [&spec, shape, process_bytes, layers,
+  return [&spec, shape, process, layers,
           known = std::make_shared<Known>()](std::span<const LayerRun> runs) {
-    int64_t bytes = process_bytes;
+    int64_t bytes = process.Of(runs, layers);
     for (const LayerRun& run : runs) {
       const auto [found, is_new] =
           known->emplace(std::make_pair(run.begin, run.end), 0);

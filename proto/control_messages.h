@@ -126,7 +126,8 @@ struct Activate {
   transport::LinkToken downstream_token = {};
   transport::FrameLimits upstream_limits;
   transport::FrameLimits downstream_limits;
-  uint32_t window = 1;
+  uint32_t upstream_window = 1;  // frames under way on that link
+  uint32_t downstream_window = 1;
   absl::Duration timeout;
 };
 

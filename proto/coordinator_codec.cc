@@ -96,7 +96,8 @@ void Put(const Activate& from, v1::CoordinatorMessage& message) {
   to.set_downstream_token(TokenText(from.downstream_token));
   PutLimits(from.upstream_limits, *to.mutable_upstream_limits());
   PutLimits(from.downstream_limits, *to.mutable_downstream_limits());
-  to.set_window(from.window);
+  to.set_upstream_window(from.upstream_window);
+  to.set_downstream_window(from.downstream_window);
   to.set_timeout_ms(Milliseconds(from.timeout));
 }
 
@@ -208,8 +209,11 @@ absl::StatusOr<CoordinatorMessage> Take(const v1::Activate& from) {
       check.Token("downstream_token", from.downstream_token());
   to.upstream_limits = TakeLimits(check, from.upstream_limits());
   to.downstream_limits = TakeLimits(check, from.downstream_limits());
-  to.window = static_cast<uint32_t>(
-      check.Range("window", from.window(), 1, transport::kTcpWindowMax));
+  to.upstream_window = static_cast<uint32_t>(check.Range(
+      "upstream_window", from.upstream_window(), 1, transport::kTcpWindowMax));
+  to.downstream_window = static_cast<uint32_t>(
+      check.Range("downstream_window", from.downstream_window(), 1,
+                  transport::kTcpWindowMax));
   to.timeout = absl::Milliseconds(
       check.Range("timeout_ms", from.timeout_ms(), 1, kMillisecondsMax));
   if (!check.status().ok()) {

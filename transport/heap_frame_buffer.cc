@@ -1,5 +1,6 @@
 #include "transport/heap_frame_buffer.h"
 
+#include <cstring>
 #include <new>
 
 namespace millrace::transport {
@@ -11,7 +12,11 @@ class HeapFrameBuffer final : public FrameBuffer {
  public:
   explicit HeapFrameBuffer(size_t size)
       : size_(size),
-        data_(static_cast<std::byte*>(::operator new(size, kAlign))) {}
+        data_(static_cast<std::byte*>(::operator new(size, kAlign))) {
+    // Resident from the start: a plan counts it, and the first long frame
+    // meets no page faults.
+    std::memset(data_, 0, size);
+  }
   ~HeapFrameBuffer() override { ::operator delete(data_, kAlign); }
   HeapFrameBuffer(const HeapFrameBuffer&) = delete;
   HeapFrameBuffer& operator=(const HeapFrameBuffer&) = delete;

@@ -319,6 +319,7 @@ void LiveCluster::ActOnLoop(const BringUp& action) {
       RouteLinks::Options{.epoch = action.epoch,
                           .limits = plan.limits,
                           .window = plan.window,
+                          .stage_window = plan.stage_window,
                           .checksum = options_.checksum,
                           .timeout = options_.membership.activation_timeout},
       std::move(stages), results_->endpoint());

@@ -29,7 +29,8 @@ struct StageSeat {
 struct ClusterPlan {
   std::vector<StageSeat> seats;
   transport::FrameLimits limits;  // columns: hidden size
-  uint32_t window = 1;            // frames under way per link
+  uint32_t window = 1;  // frames under way on a link from or to the coordinator
+  uint32_t stage_window = 1;  // on one between two stages
 };
 
 // Places the model on these workers, which are sorted by name. Pure. An error

@@ -18,9 +18,17 @@ RouteLinks::RouteLinks(const Options& options,
   }
 }
 
+bool RouteLinks::EndsAtCoordinator(size_t link) const {
+  return link == 0 || link == stages_.size();
+}
+
+uint32_t RouteLinks::WindowOf(size_t link) const {
+  return EndsAtCoordinator(link) ? options_.window : options_.stage_window;
+}
+
 transport::FrameLimits RouteLinks::LimitsOf(size_t link) const {
   transport::FrameLimits limits = options_.limits;
-  if (link == 0 || link == stages_.size()) {
+  if (EndsAtCoordinator(link)) {
     limits.columns = 0;
   }
   return limits;
@@ -31,13 +39,13 @@ transport::TcpLinkOptions RouteLinks::TcpOf(size_t link) const {
           .segment = static_cast<uint32_t>(link),
           .token = tokens_[link],
           .frame_bytes_max = LimitsOf(link).FrameBytesMax(),
-          .window = options_.window};
+          .window = WindowOf(link)};
 }
 
 transport::LinkOptions RouteLinks::LinkOf(size_t link) const {
   return {.limits = LimitsOf(link),
           .epoch = options_.epoch,
-          .window = options_.window,
+          .window = WindowOf(link),
           .checksum = options_.checksum};
 }
 
@@ -53,7 +61,8 @@ control::Activate RouteLinks::ForSeat(size_t index,
   activate.downstream_token = tokens_[index + 1];
   activate.upstream_limits = LimitsOf(index);
   activate.downstream_limits = LimitsOf(index + 1);
-  activate.window = options_.window;
+  activate.upstream_window = WindowOf(index);
+  activate.downstream_window = WindowOf(index + 1);
   activate.timeout = options_.timeout;
   return activate;
 }

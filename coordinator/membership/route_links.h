@@ -21,7 +21,8 @@ class RouteLinks {
   struct Options {
     uint64_t epoch = 0;
     transport::FrameLimits limits;  // columns: hidden size
-    uint32_t window = 1;
+    uint32_t window = 1;            // of a link from or to the coordinator
+    uint32_t stage_window = 1;
     bool checksum = true;
     absl::Duration timeout;  // for all links to be up
   };
@@ -45,6 +46,8 @@ class RouteLinks {
       const std::atomic<bool>& cancelled) const;
 
  private:
+  [[nodiscard]] bool EndsAtCoordinator(size_t link) const;
+  [[nodiscard]] uint32_t WindowOf(size_t link) const;
   // Only the links between stages carry hidden states.
   [[nodiscard]] transport::FrameLimits LimitsOf(size_t link) const;
   [[nodiscard]] transport::TcpLinkOptions TcpOf(size_t link) const;

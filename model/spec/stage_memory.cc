@@ -163,6 +163,13 @@ int64_t LogitRowsMax(const ModelSpec& spec, const StageShape& shape) {
                              kLogitRowsMost);
 }
 
+int64_t SamplerBytes(int64_t vocab_size) {
+  // Adjusted logits, weights, candidates of 8 bytes; a sum per block.
+  constexpr int64_t kBytesPerToken = 16;
+  constexpr int64_t kBlock = 1024;
+  return vocab_size * kBytesPerToken + (vocab_size + kBlock - 1) / kBlock * 4;
+}
+
 int64_t PackedRowsBytesMax(int64_t rows, int64_t cols) {
   // The int8 form takes 48 bytes per group of 32, the bf16 form 4 per pair,
   // f32 4 per element; a short tail is padded to a group.
@@ -260,7 +267,8 @@ int64_t StageScratchBytes(const ModelSpec& spec, const StageShape& shape) {
       RoundUp(rows * sizes.experts_per_token * sizes.hidden * 4, kAlignment);
   if (shape.holds_head) {
     bytes +=
-        RoundUp(LogitRowsMax(spec, shape) * spec.vocab_size * 4, kAlignment);
+        RoundUp(LogitRowsMax(spec, shape) * spec.vocab_size * 4, kAlignment) +
+        kSampledTogether * SamplerBytes(spec.vocab_size);
   }
   return bytes;
 }

@@ -45,6 +45,13 @@ int64_t KvLayerBlockBytes(const AttentionOp& attention, const KvFormat& format);
 // Rows whose logits are in memory at once on the last stage.
 int64_t LogitRowsMax(const ModelSpec& spec, const StageShape& shape);
 
+// Rows of a pass that are sampled at the same time: each has scratch of
+// SamplerBytes(), however many threads there are. One row of the largest
+// vocabularies takes 0.1 ms.
+inline constexpr int64_t kSampledTogether = 8;
+// Scratch of one sampler.
+int64_t SamplerBytes(int64_t vocab_size);
+
 // Bytes that `rows` activation rows of `cols` elements take when packed for a
 // product, in whichever form: the f32 one is the largest.
 int64_t PackedRowsBytesMax(int64_t rows, int64_t cols);

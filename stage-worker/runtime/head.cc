@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/crc32c.h"
+#include "model/spec/stage_memory.h"
 #include "stage-worker/layers/layer.h"
 #include "stage-worker/layers/products.h"
 
@@ -48,7 +49,7 @@ Head::Head(const Weights& weights, const StageConfig& config,
       histories_(static_cast<size_t>(config.slots)) {
   wanted_.reserve(static_cast<size_t>(config.rows_max));
   wanted_rows_.reserve(static_cast<size_t>(config.rows_max));
-  for (int thread = 0; thread < config.num_threads; ++thread) {
+  for (int64_t i = 0; i < model::kSampledTogether; ++i) {
     samplers_.emplace_back(kernels.sampling, vocab_size_);
   }
 }
@@ -138,13 +139,16 @@ void Head::RunBatch(StepContext& step, const transport::Frame& in,
            {step.buffers.normed, step.sizes.hidden, wanted_rows_.data() + begin,
             end - begin},
            head, step.compute);
-  step.pool->Run(end - begin, [&](int64_t i, int thread) {
-    const Wanted& wanted = wanted_[static_cast<size_t>(begin + i)];
-    const transport::Row& row = in.rows[static_cast<size_t>(wanted.row)];
-    const float* logits = step.buffers.logits + i * vocab_size_;
-    FillResult(row, sequences.opened(row.slot), logits,
-               samplers_[static_cast<size_t>(thread)],
-               out.results[static_cast<size_t>(wanted.result)]);
+  const int64_t together = std::min(end - begin, model::kSampledTogether);
+  step.pool->Run(together, [&](int64_t sampler, int) {
+    for (int64_t i = begin + sampler; i < end; i += together) {
+      const Wanted& wanted = wanted_[static_cast<size_t>(i)];
+      const transport::Row& row = in.rows[static_cast<size_t>(wanted.row)];
+      FillResult(row, sequences.opened(row.slot),
+                 step.buffers.logits + (i - begin) * vocab_size_,
+                 samplers_[static_cast<size_t>(sampler)],
+                 out.results[static_cast<size_t>(wanted.result)]);
+    }
   });
   if (tap_ != nullptr) {
     for (int64_t i = begin; i < end; ++i) {

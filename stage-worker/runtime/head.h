@@ -56,7 +56,7 @@ class Head {
   StageTap* const tap_;
   std::vector<Wanted> wanted_;
   std::vector<int32_t> wanted_rows_;  // rows of wanted_, for the product
-  std::vector<Sampler> samplers_;     // [num_threads]
+  std::vector<Sampler> samplers_;     // [kSampledTogether]
   std::vector<std::optional<TokenHistory>> histories_;  // [slots]
 };
 

@@ -30,6 +30,13 @@ const LoadedAttention* AttentionOf(const LoadedLayer& layer) {
   return nullptr;
 }
 
+// Scratch that the head takes for itself.
+int64_t SamplersBytes(const model::ModelSpec& spec, const StageConfig& config) {
+  return config.holds_head
+             ? model::kSampledTogether * model::SamplerBytes(spec.vocab_size)
+             : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
@@ -40,8 +47,10 @@ absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
                             Weights::Load(checkpoint, options.config,
                                           options.progress, options.cancelled));
   MILLRACE_ASSIGN_OR_RETURN(MappedMemory kv, MappedMemory::Map(bytes.kv_bytes));
-  MILLRACE_ASSIGN_OR_RETURN(MappedMemory scratch,
-                            MappedMemory::Map(bytes.scratch_bytes));
+  MILLRACE_ASSIGN_OR_RETURN(
+      MappedMemory scratch,
+      MappedMemory::Map(bytes.scratch_bytes -
+                        SamplersBytes(checkpoint.spec(), options.config)));
   if (options.touch_memory) {
     kv.Touch();
     scratch.Touch();
@@ -150,7 +159,8 @@ void Stage::PlaceScratch() {
     head_ = std::make_unique<Head>(*weights_, config_, *options_.kernels,
                                    logit_rows, options_.tap);
   }
-  MILLRACE_CHECK(carver.used() == memory_.scratch_bytes);
+  MILLRACE_CHECK(carver.used() + SamplersBytes(weights_->spec(), config_) ==
+                 memory_.scratch_bytes);
 
   step_.rows.reserve(static_cast<size_t>(rows));
   step_.attention_rows.resize(static_cast<size_t>(sequences_.num_groups()));

@@ -60,7 +60,9 @@ Sampler::Sampler(const kernels::SamplingKernels& kernels, int64_t vocab_size)
       z_(vocab_size),
       weights_(vocab_size),
       block_sums_(NumBlocks(vocab_size)) {
-  candidates_.reserve(vocab_size);
+  // Resident from the start, as everything that a plan counts.
+  candidates_.resize(vocab_size);
+  candidates_.clear();
 }
 
 int64_t Sampler::AllocatedBytes(int64_t vocab_size) {

@@ -1,6 +1,7 @@
 #include "stage-worker/server/resident_bytes.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <string>
@@ -30,6 +31,12 @@ int64_t ResidentBytes() {
     return 0;
   }
   return pages * sysconf(_SC_PAGESIZE);
+}
+
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace millrace::worker

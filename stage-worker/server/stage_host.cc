@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "stage-worker/server/resident_bytes.h"
 
 namespace millrace::worker {
 namespace {
@@ -23,14 +24,17 @@ transport::TcpLinkOptions TcpOf(const control::Activate& activate,
       .segment = activate.segment + (upstream ? 0 : 1),
       .token = upstream ? activate.upstream_token : activate.downstream_token,
       .frame_bytes_max = limits.FrameBytesMax(),
-      .window = activate.window};
+      .window =
+          upstream ? activate.upstream_window : activate.downstream_window};
 }
 
 transport::LinkOptions LinkOf(const control::Activate& activate,
-                              const transport::FrameLimits& limits) {
-  return {.limits = limits,
+                              bool upstream) {
+  return {.limits =
+              upstream ? activate.upstream_limits : activate.downstream_limits,
           .epoch = activate.epoch,
-          .window = activate.window,
+          .window =
+              upstream ? activate.upstream_window : activate.downstream_window,
           .checksum = true};
 }
 
@@ -177,6 +181,7 @@ void StageHost::Run(const LoadCommand& command) {
       return;
     }
     SetRunner(*std::move(runner), load.load_key);
+    ReturnFreedMemory();
   }
   StageMemory memory;
   {
@@ -265,9 +270,8 @@ absl::StatusOr<StageHost::Links> StageHost::Link(
   }
   return Links{
       transport::MakeFrameReceiver(*std::move(accepted),
-                                   LinkOf(activate, activate.upstream_limits)),
-      transport::MakeFrameSender(*std::move(dialed),
-                                 LinkOf(activate, activate.downstream_limits))};
+                                   LinkOf(activate, true)),
+      transport::MakeFrameSender(*std::move(dialed), LinkOf(activate, false))};
 }
 
 }  // namespace millrace::worker

@@ -8,7 +8,9 @@ measures, and prints the table of docs/numbers.md.
 
 A stage gets one thread on one core and a share of it: a control group (v1, cpu)
 with a quota in periods of 1 to 5 ms, which takes root. Memory differs as well.
-MODEL is a real small model, by default $MILLRACE_SMOLLM2."""
+MODEL is by default $MILLRACE_SMOLLM2; its passes are short beside the quotas, so
+that a stage often waits for its next one before it can hand on a result: a model
+of a gigabyte shows what a plan is worth without that."""
 import argparse
 import contextlib
 import json
@@ -33,10 +35,18 @@ CLUSTERS = {
     5: [(0, 0.4), (0, 0.3), (1, 0.3), (1, 0.25), (1, 0.2)],
 }
 QUOTA_US = 1000  # the least that a group may have: a period is 1 to 5 ms
-MEMORY_MB = [700, 500, 600, 400, 450]
+# What each stage may hold of the model, beside KV and the program: so that none
+# can be left out.
+MEMORY_PARTS = {
+    2: [0.8, 0.6],
+    3: [0.55, 0.42, 0.35],
+    5: [0.3, 0.26, 0.22, 0.2, 0.2],
+}
+MEMORY_BESIDE = 60_000_000
+CHUNK = 32
 CONTEXT = 512
 PROMPT = [100 + i for i in range(8)]
-OUTPUT = 96
+OUTPUT = 48
 PATIENCE = 120
 
 
@@ -143,18 +153,52 @@ class Cluster:
     def name(self, i):
         return f"s{i}"
 
-    def probe(self):
-        """All stages at once, as they will run; then the links, each between
-        its two stages. The cluster file as an object."""
+    def memory(self, i):
+        model = os.path.getsize(self.arguments.model)
+        return round(MEMORY_PARTS[self.count][i] * model) + MEMORY_BESIDE
+
+    def probe_nodes(self):
+        """All stages at once, as they will run, each again and again until the
+        slowest has come to its end: they share cores and memory."""
         what = (["--format", self.arguments.formats] if self.arguments.formats
                 else ["--model", self.arguments.model])
-        probes = [self.processes.start("probe", "--threads", "1", *what,
-                                       "--quick", "--name", self.name(i),
-                                       group=group)
-                  for i, group in enumerate(self.groups)]
-        nodes = [document(each)["node"] for each in probes]
-        for i, node in enumerate(nodes):
-            node["memory"] = MEMORY_MB[i] * 1_000_000
+        found = [[] for _ in self.groups]
+
+        def keep_probing(i, group):
+            while not all(found):
+                probe = self.processes.start(
+                    "probe", "--threads", "1", *what, "--quick", "--name",
+                    self.name(i), group=group)
+                while probe.poll() is None and not (found[i] and all(found)):
+                    time.sleep(0.05)
+                if probe.poll() is None:
+                    probe.terminate()
+                    probe.wait()
+                else:
+                    found[i].append(document(probe)["node"])
+        threads = [threading.Thread(target=keep_probing, args=each)
+                   for each in enumerate(self.groups)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.processes.end()
+        nodes = []
+        for i, entries in enumerate(found):
+            node = entries[0]
+            node["memory"] = self.memory(i)
+            node["memory_bandwidth"] = statistics.median(
+                each["memory_bandwidth"] for each in entries)
+            node["compute"] = {
+                name: statistics.median(
+                    each["compute"][name] for each in entries)
+                for name in node["compute"]}
+            nodes.append(node)
+        return nodes
+
+    def probe(self):
+        """The cluster file as an object: the links, each between its two
+        stages, then the stages."""
         links = []
         for i in range(self.count):
             listener = self.processes.start(
@@ -168,28 +212,29 @@ class Cluster:
                 links.append(document(meter)["link"])
             listener.send_signal(signal.SIGTERM)
         self.processes.end()
-        return {"version": 1, "nodes": nodes, "links": links}
+        return {"version": 1, "nodes": self.probe_nodes(), "links": links}
 
     def plan(self, cluster, *options):
         file = self.folder / "cluster.json"
         file.write_text(json.dumps(cluster))
         return document(self.processes.start(
             "plan", self.arguments.model, "--cluster", str(file), "--context",
-            str(CONTEXT), "--out", str(self.folder / "plan.json"), *options))
+            str(CONTEXT), "--chunk", str(CHUNK), "--out", str(self.folder / "plan.json"), *options))
 
     def run(self, plan, sequences):
         """Starts the planned cluster; (url, pids by node)."""
         coordinator = self.processes.start(
             "coordinator", self.arguments.model, "--control", "127.0.0.1:7391",
             "--http", "127.0.0.1:0", "--plan", str(self.folder / "plan.json"),
-            "--context", str(CONTEXT), "--concurrency", str(sequences))
+            "--context", str(CONTEXT), "--chunk", str(CHUNK),
+            "--concurrency", str(sequences))
         pids = {}
         for i, group in enumerate(self.groups):
             if any(entry["node"] == self.name(i) for entry in plan["route"]):
                 pids[self.name(i)] = self.processes.start(
                     "stage-worker", "--coordinator", "127.0.0.1:7391",
                     "--name", self.name(i), "--threads", "1", "--memory",
-                    f"{MEMORY_MB[i]}MB", group=group).pid
+                    f"{self.memory(i)}B", group=group).pid
         return event(coordinator, "ready")["url"], pids
 
 
@@ -231,9 +276,13 @@ def one_run(arguments, count):
     with tempfile.TemporaryDirectory() as folder, Cluster(
             arguments, count, pathlib.Path(folder)) as cluster:
         probed = cluster.probe()
-        first = cluster.plan(probed)
-        sequences = arguments.fill * first["microbatches"]
-        plan = cluster.plan(probed, "--concurrency", str(sequences))
+        plan = cluster.plan(probed)
+        sequences = 0
+        # What a plan predicts is what it does when it is full.
+        while sequences != plan["rows"] * plan["microbatches"]:
+            sequences = max(sequences + 1,
+                            arguments.rows * plan["microbatches"])
+            plan = cluster.plan(probed, "--concurrency", str(sequences))
         url, pids = cluster.run(plan, sequences)
         measure(url, sequences)  # warm
         rates = [measure(url, sequences) for _ in range(3)]
@@ -288,8 +337,8 @@ def main():
                         help="probe by the kernels of these weight formats "
                         "instead of whole passes of the model")
     parser.add_argument("--stages", default="2,3,5")
-    parser.add_argument("--fill", type=int, default=1,
-                        help="sequences for each micro-batch of the plan")
+    parser.add_argument("--rows", type=int, default=1,
+                        help="sequences in each micro-batch of the plan")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", action="store_true",
                         help="also every run, one line each")

@@ -82,7 +82,7 @@ planner::Plan PlanOf(const model::ModelSpec& spec,
       planner::CostsOfSpec(spec, {shape.kv, shape.prefill_chunk});
   const absl::StatusOr<planner::Plan> plan = planner::MakePlan(
       {&costs, &cluster, &options,
-       planner::ScratchOf(spec, shape, kSmallProcessBytes), true});
+       planner::ScratchOf(spec, shape, {.program = kSmallProcessBytes}), true});
   MILLRACE_CHECK(plan.ok());
   return *plan;
 }

@@ -62,7 +62,8 @@ Activate GoodActivate() {
                               .ops_max = 3};
   activate.downstream_limits = activate.upstream_limits;
   activate.downstream_limits.columns = 0;
-  activate.window = 5;
+  activate.upstream_window = 5;
+  activate.downstream_window = 3;
   activate.timeout = absl::Seconds(10);
   return activate;
 }
@@ -212,8 +213,9 @@ TEST(ControlCodec, RefusesActivationsOutOfRange) {
        [](v1::Activate& a) { a.set_upstream_token("short"); }},
       {"downstream_address",
        [](v1::Activate& a) { a.set_downstream_address("h:99999"); }},
-      {"window", [](v1::Activate& a) { a.set_window(0); }},
-      {"window", [](v1::Activate& a) { a.set_window(1 << 20); }},
+      {"upstream_window", [](v1::Activate& a) { a.set_upstream_window(0); }},
+      {"downstream_window",
+       [](v1::Activate& a) { a.set_downstream_window(1 << 20); }},
       {"timeout_ms", [](v1::Activate& a) { a.set_timeout_ms(0); }},
       {"slots",
        [](v1::Activate& a) { a.mutable_upstream_limits()->set_slots(0); }},

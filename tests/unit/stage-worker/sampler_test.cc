@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/kernel_table.h"
+#include "model/spec/stage_memory.h"
 #include "tests/unit/stage-worker/sampler_reference.h"
 
 namespace millrace::worker {
@@ -240,6 +241,12 @@ TEST(TokenHistory, CountsAnswerTokens) {
   }
   EXPECT_EQ(history.entries().size(), 4u);
   EXPECT_EQ(history.entries()[3].answer_count, 0);
+}
+
+TEST(Sampler, TakesWhatPlansCount) {
+  for (const int64_t vocab : {1, 1023, 1024, 1025, 49152, 262144}) {
+    EXPECT_EQ(Sampler::AllocatedBytes(vocab), model::SamplerBytes(vocab));
+  }
 }
 
 }  // namespace

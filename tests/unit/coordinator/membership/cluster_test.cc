@@ -51,6 +51,7 @@ absl::StatusOr<ClusterPlan> PlanOneStageEach(
                  .vocab_size = 50,
                  .ops_max = 3};
   plan.window = 2;
+  plan.stage_window = 2;
   return plan;
 }
 

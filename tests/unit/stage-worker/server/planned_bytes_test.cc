@@ -114,7 +114,7 @@ class PlannedBytes : public ::testing::TestWithParam<std::string> {
     shape.prefill_chunk = load.stage.prefill_chunk;
     const planner::LayerRun runs[] = {run};
     EXPECT_EQ((*stage)->memory().scratch_bytes,
-              planner::ScratchOf(spec, shape, 0)(runs));
+              planner::ScratchOf(spec, shape, {})(runs));
   }
 
   const kernels::KernelTable kernels_ =
