@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "boost/json/object.hpp"
+#include "cli/live_load.h"
 #include "cli/replan_report.h"
 #include "planner/plan_reader.h"
 #include "planner/replan/replan.h"
@@ -23,10 +24,19 @@ namespace {
 
 // Names that a hint lists at most.
 constexpr size_t kNamesShown = 10;
+constexpr double kLoadSecondsMax = 86400;
 
 bool GivesLoad(const PlanFlags& plan) {
   return plan.prompt_len.has_value() || plan.output_len.has_value() ||
          plan.concurrency.has_value();
+}
+
+PlanFlags FlagsOf(const LiveLoad& load) {
+  PlanFlags flags;
+  flags.prompt_len = load.prompt_len;
+  flags.output_len = load.output_len;
+  flags.concurrency = load.concurrency;
+  return flags;
 }
 
 std::string SomeNames(const planner::Cluster& cluster) {
@@ -138,10 +148,15 @@ absl::Status Show(const Json& document, const std::string& text,
 void ReplanFlags::Define(CLI::App& app) {
   app.add_option("--from", from,
                  "Change this plan file, for --lost nodes or for another load: "
-                 "--prompt-len, --output-len, --concurrency");
+                 "--prompt-len, --output-len, --concurrency, or --load");
   app.add_option("--lost", lost,
                  "With --from: nodes that are gone, NODE,NODE; the plan that "
                  "moves the fewest bytes, beside the best one");
+  app.add_option("--load", load,
+                 "With --from: the load that this coordinator has now, "
+                 "http://HOST:PORT");
+  app.add_option("--load-seconds", load_seconds,
+                 "How long --load watches it (10)");
 }
 
 absl::Status ReplanFlags::Check(const PlanFlags& plan) const {
@@ -164,12 +179,21 @@ absl::Status ReplanFlags::Check(const PlanFlags& plan) const {
                         "leave it out");
     }
   }
-  if (lost.empty() == !GivesLoad(plan)) {
+  const int changes =
+      int{!lost.empty()} + int{GivesLoad(plan)} + int{!load.empty()};
+  if (changes != 1) {
     return UsageError(
         "--from",
-        lost.empty() ? "needs what has changed"
-                     : "takes lost nodes or another load, not both at once",
-        "give --lost NODE, or --prompt-len, --output-len and --concurrency");
+        changes == 0
+            ? "needs what has changed"
+            : "takes lost nodes, a load or --load, not several at once",
+        "give --lost NODE, or --prompt-len, --output-len and --concurrency, or "
+        "--load http://HOST:PORT");
+  }
+  if (!(load_seconds >= 0 && load_seconds <= kLoadSecondsMax)) {
+    return UsageError("--load-seconds",
+                      absl::StrCat(load_seconds, " is out of range"),
+                      absl::StrCat("give 0 to ", kLoadSecondsMax));
   }
   for (const std::optional<int64_t>& value :
        {plan.prompt_len, plan.output_len, plan.concurrency}) {
@@ -207,12 +231,23 @@ absl::Status PlanFromPlan(const ReplanFlags& flags, const PlanFlags& plan,
     for_people = ReplannedText(flags.lost, replanned);
     answer = Answer(replanned.plan);
   } else {
-    MILLRACE_ASSIGN_OR_RETURN(const planner::PlanOptions options,
-                              OptionsFor(plan, file.options));
+    std::optional<LiveLoad> live;
+    if (!flags.load.empty()) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          live,
+          MeasureLoad(flags.load, absl::Seconds(flags.load_seconds), console));
+    }
+    MILLRACE_ASSIGN_OR_RETURN(
+        const planner::PlanOptions options,
+        OptionsFor(live.has_value() ? FlagsOf(*live) : plan, file.options));
     MILLRACE_ASSIGN_OR_RETURN(const planner::replan::PlanForLoad planned,
                               planner::replan::PlanAnewFor(file, options));
     document = PlanForLoadJson(file, options, planned);
     for_people = PlanForLoadText(file.cluster, planned);
+    if (live.has_value()) {
+      document.as_object()["load"] = live->ToJson();
+      for_people = absl::StrCat(live->Text(), for_people);
+    }
     answer = Answer(planned.plan);
   }
   if (before.ok()) {

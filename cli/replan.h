@@ -16,11 +16,15 @@ namespace millrace::cli {
 struct ReplanFlags {
   std::string from;  // a plan file; empty: not asked for
   std::string lost;  // names of nodes, between commas
+  // "http://HOST:PORT" of a coordinator whose load counts, and for how long it
+  // is watched.
+  std::string load;
+  double load_seconds = 10;
 
   void Define(CLI::App& app);
   [[nodiscard]] bool chosen() const { return !from.empty() || !lost.empty(); }
-  // UsageError where neither or both of --lost and a load are given, or what a
-  // plan file says itself.
+  // UsageError unless one of --lost, --load and a load by its numbers is given,
+  // or for what a plan file says itself.
   [[nodiscard]] absl::Status Check(const PlanFlags& plan) const;
 };
 

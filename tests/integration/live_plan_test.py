@@ -128,6 +128,45 @@ class LivePlanTest(unittest.TestCase):
         self.assertIn("--verify", json.dumps(
             self.plan("--cluster", file, "--verify", "ftp://x", code=2)))
 
+    def test_plan_for_the_load_that_is_there(self):
+        """Lengths and concurrency of `--load` are those that were served."""
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        file = self.write({"version": 1, "nodes": [
+            {"name": name, "memory": "1GB", "memory_bandwidth": "10GB/s",
+             "compute": {"default": 1e12}} for name in ("stage-0", "stage-1")],
+            "link_default": {"bandwidth": "1GB/s", "latency": "10us"}})
+        path = os.path.join(self.folder.name, "now.json")
+        self.plan("--cluster", file, "--out", path)
+        up = cluster.Cluster(self, self.model, 2, "--context", "64")
+
+        def anew(url, *options, code=0):
+            done = subprocess.run(
+                [cluster.programs()[0], "plan", "--from", path, "--load", url,
+                 "--load-seconds", "0", "--json", *options],
+                capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            return json.loads(done.stdout)
+        url = up.ready["url"]
+        self.assertIn("finished no sequence",
+                      anew(url, code=1)["error"]["message"])
+        for _ in range(3):
+            up.client.post("/v1/completions", {
+                "prompt": list(range(10, 21)), "max_tokens": 7,
+                "ignore_eos": True})
+        plan = anew(url)
+        self.assertEqual(plan["load"], {
+            "url": url, "prompt_len": 11, "output_len": 7, "concurrency": 1,
+            "sequences": 3, "seconds": plan["load"]["seconds"],
+            "lengths_since_start": True})
+        self.assertEqual(plan["inputs"]["options"]["concurrency"], 1)
+        self.assertEqual(plan["inputs"]["options"]["contexts"], [18])
+        self.assertIn("gain", plan)
+        anew(nobody, code=1)
+        anew("ftp://x", code=2)
+        anew(url, "--lost", "stage-0", code=2)
+
 
 if __name__ == "__main__":
     cluster.main()

@@ -171,7 +171,7 @@ class ReplanTest(unittest.TestCase):
         self.refused(2, ("--lost", "''"), "--from", path, "--lost", "a,")
         self.refused(2, ("--lost", "needs"), "--lost", "a")
         self.refused(2, ("--from",), "--from", path)
-        self.refused(2, ("not both",), "--from", path, "--lost", "a",
+        self.refused(2, ("not several",), "--from", path, "--lost", "a",
                      "--concurrency", "4")
         self.refused(2, ("out of range",), "--from", path, "--concurrency", "0")
         self.refused(2, ("--objective",), "--from", path, "--lost", "a",
