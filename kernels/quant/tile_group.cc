@@ -74,22 +74,26 @@ constexpr uint32_t kSingles = 0x01010101;
 // Four codes of 16 rows.
 using QuadWords = uint32_t[kTileRows];
 
-// Writes the registers of a group: whole vectors at a time, since a load lays
-// out every weight of a stage.
+// The low four bits of the codes of a group: two quads to a register. A load
+// lays out every weight of a stage, hence two quads at a time.
+void WriteNibbles(std::span<const GroupCodes> rows, std::byte* codes) {
+  QuadWords registers[kQuads / 2] = {};
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (int i = 0; i < kQuads / 2; ++i) {
+      const uint32_t first = LoadWord(rows[row].code + 8 * i);
+      const uint32_t second = LoadWord(rows[row].code + 8 * i + 4);
+      registers[i][row] = (first & kNibbles) | (second & kNibbles) << 4;
+    }
+  }
+  std::memcpy(codes, registers, sizeof(registers));
+}
+
+// Writes what is not nibbles of a group, whole vectors at a time.
 template <int kBits>
 void WriteRegisters(const QuadWords (&quads)[kQuads], std::byte* codes) {
   constexpr Planes kPlanes = PlanesOf(kBits);
   if constexpr (kBits == 8) {
     std::memcpy(codes, quads, sizeof(quads));
-  } else if constexpr (kBits >= 4) {
-    for (int i = 0; i < kQuads / 2; ++i) {
-      QuadWords both;
-      for (int row = 0; row < kTileRows; ++row) {
-        both[row] = (quads[2 * i][row] & kNibbles) |
-                    (quads[2 * i + 1][row] & kNibbles) << 4;
-      }
-      std::memcpy(codes + kRegisterBytes * i, both, sizeof(both));
-    }
   }
   if constexpr (kPlanes.pairs_shift >= 0) {
     for (int first = 0; first < kQuads; first += 4) {
@@ -159,6 +163,12 @@ void WithBits(int code_bits, Visit visit) {
 
 void WriteCodes(int code_bits, std::span<const GroupCodes> rows,
                 std::byte* to) {
+  if (code_bits >= 4 && code_bits < 8) {
+    WriteNibbles(rows, to);
+    if (code_bits == 4) {
+      return;
+    }
+  }
   QuadWords quads[kQuads] = {};
   for (size_t row = 0; row < rows.size(); ++row) {
     for (int quad = 0; quad < kQuads; ++quad) {
@@ -182,15 +192,27 @@ void ReadCodes(int code_bits, const std::byte* lane, uint8_t* code) {
 // in their bits 6-7, two bits in each.
 constexpr int kSixBitVector = 64;
 
-void WriteSixBits(uint8_t value, int position, std::byte* vectors) {
-  const int lane = position % kSixBitVector;
-  if (position < 3 * kSixBitVector) {
-    vectors[position] |= std::byte{value};
-    return;
-  }
-  for (int i = 0; i < 3; ++i) {
-    const int bits = (value >> (2 * i) & 3) << 6;
-    vectors[kSixBitVector * i + lane] |= std::byte{static_cast<uint8_t>(bits)};
+constexpr int kGroupSubScales = 2 * kTileRows;
+
+// All values of group `in_record`, eight at a time.
+void WriteSixBits(const uint8_t (&values)[kGroupSubScales], int in_record,
+                  std::byte* vectors) {
+  constexpr uint64_t kLowPairs = 0x0303030303030303;
+  const int position = kGroupSubScales * in_record;
+  for (int i = 0; i < kGroupSubScales; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, values + i, sizeof(word));
+    if (position < 3 * kSixBitVector) {
+      std::byte* to = vectors + position + i;
+      StoreBytes(LoadBytes<uint64_t>(to) | word, to);
+      continue;
+    }
+    for (int vector = 0; vector < 3; ++vector) {
+      std::byte* to =
+          vectors + kSixBitVector * vector + position % kSixBitVector + i;
+      const uint64_t bits = (word >> (2 * vector) & kLowPairs) << 6;
+      StoreBytes(LoadBytes<uint64_t>(to) | bits, to);
+    }
   }
 }
 
@@ -258,17 +280,17 @@ void WriteBlockScales(const TileLayout& layout, const Place& place,
 void WriteSubScales(const TileLayout& layout, const Place& place,
                     std::span<const GroupCodes> rows, std::byte* tile) {
   std::byte* to = tile + ScalesOf(layout, place, 0).sub_scales;
-  for (int which = 0; which < 2; ++which) {
-    for (size_t row = 0; row < rows.size(); ++row) {
-      const uint8_t scale = rows[row].scale[which];
-      const int at =
-          SubScaleAt(layout, place.in_record, static_cast<int>(row), which);
-      if (layout.sub_scales == SubScales::kSixBits) {
-        WriteSixBits(scale, at, to);
-      } else {
-        to[at] = std::byte{scale};
-      }
+  uint8_t scales[kGroupSubScales] = {};
+  for (int row = 0; row < static_cast<int>(rows.size()); ++row) {
+    for (int which = 0; which < 2; ++which) {
+      scales[SubScaleAt(layout, 0, row, which)] =
+          rows[static_cast<size_t>(row)].scale[which];
     }
+  }
+  if (layout.sub_scales == SubScales::kSixBits) {
+    WriteSixBits(scales, place.in_record, to);
+  } else {
+    std::memcpy(to + kGroupSubScales * place.in_record, scales, sizeof(scales));
   }
 }
 

@@ -77,7 +77,9 @@ polyline.other{stroke:var(--other);stroke-width:1.25}
 svg .spot{fill:var(--kv);stroke:var(--ground);stroke-width:1.5}
 @media print{body{max-width:none;padding:0;font-size:10pt}
 h2{break-after:avoid}.verdict,figure.short,tr,.facts{break-inside:avoid}
-.scroll{overflow:visible}thead{display:table-header-group}
+.scroll{overflow:visible}.scroll table{font-size:7pt}
+.scroll th,.scroll td{padding:.15rem .25rem}
+.scroll .left,.scroll td.wrap{min-width:3.5rem}thead{display:table-header-group}
 @page{margin:15mm}}
 )css";
 

@@ -42,7 +42,7 @@ MEMORY_PARTS = {
     3: [0.55, 0.42, 0.35],
     5: [0.3, 0.26, 0.22, 0.2, 0.2],
 }
-MEMORY_BESIDE = 60_000_000
+MEMORY_BESIDE = 90_000_000
 CHUNK = 32
 CONTEXT = 512
 PROMPT = [100 + i for i in range(8)]
@@ -280,6 +280,8 @@ def one_run(arguments, count):
         sequences = 0
         # What a plan predicts is what it does when it is full.
         while sequences != plan["rows"] * plan["microbatches"]:
+            if sequences > 64:
+                raise SystemExit(f"no plan is full with {sequences} sequences")
             sequences = max(sequences + 1,
                             arguments.rows * plan["microbatches"])
             plan = cluster.plan(probed, "--concurrency", str(sequences))
