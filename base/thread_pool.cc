@@ -51,16 +51,19 @@ void Pause() {
 #endif
 }
 
-// Spins until `done()` or the time is up; returns the last done().
+// Spins until `done()` or the time is up, meanwhile asking for memory that is
+// read next; returns the last done().
 template <typename Done>
-bool SpinUntil(Done done, int64_t nanoseconds) {
+bool SpinUntil(Done done, int64_t nanoseconds, ReadAhead& read_ahead) {
   const int64_t start = NowNanoseconds();
   do {
     for (int i = 0; i < kPausesPerClockRead; ++i) {
       if (done()) {
         return true;
       }
-      Pause();
+      if (!read_ahead.AskSome()) {
+        Pause();
+      }
     }
   } while (NowNanoseconds() - start < nanoseconds);
   return done();
@@ -140,14 +143,13 @@ void ThreadPool::RunOperation(int64_t first, int64_t num_chunks,
   if (parked_until_ != 0) {
     ReturnParked();
   }
-  const int threads = active_threads();
-  if (threads == 1 || num_chunks == 1) {
+  if (active_threads() == 1 || num_chunks == 1) {
     for (int64_t chunk = 0; chunk < num_chunks; ++chunk) {
       function(context, first + chunk, 0);
     }
     return;
   }
-  Publish(first, num_chunks, function, context, threads);
+  Publish(first, num_chunks, function, context);
   const int64_t own = TakeChunks(0, operation_.load(std::memory_order_relaxed));
   if (own < num_chunks) {
     Join(num_chunks - own);
@@ -155,15 +157,15 @@ void ThreadPool::RunOperation(int64_t first, int64_t num_chunks,
 }
 
 void ThreadPool::Publish(int64_t first, int64_t num_chunks,
-                         ChunkFunction function, void* context, int threads) {
+                         ChunkFunction function, void* context) {
   const uint32_t operation = operation_.load(std::memory_order_relaxed) + 1;
   function_.store(function, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   first_.store(first, std::memory_order_relaxed);
   finished_.store(0, std::memory_order_relaxed);
   for (int thread = 0; thread < num_threads(); ++thread) {
-    const int64_t begin = std::min(thread, threads) * num_chunks / threads;
-    const int64_t end = std::min(thread + 1, threads) * num_chunks / threads;
+    const int64_t begin = FirstChunkOf(thread, num_chunks);
+    const int64_t end = FirstChunkOf(thread + 1, num_chunks);
     threads_[static_cast<size_t>(thread)].range.store(
         MakeWord(operation, begin, end), std::memory_order_relaxed);
   }
@@ -199,12 +201,13 @@ void ThreadPool::Join(int64_t num_chunks) {
   const auto all_done = [this, num_chunks] {
     return finished_.load(std::memory_order_acquire) == num_chunks;
   };
-  if (SpinUntil(all_done, kJoinSpinNanoseconds)) {
+  ReadAhead& read_ahead = threads_[0].read_ahead;
+  if (SpinUntil(all_done, kJoinSpinNanoseconds, read_ahead)) {
     return;
   }
   const int64_t start = NowNanoseconds();
   int64_t suspected = 0;
-  while (!SpinUntil(all_done, kJoinSpinNanoseconds)) {
+  while (!SpinUntil(all_done, kJoinSpinNanoseconds, read_ahead)) {
     std::this_thread::yield();
     if (suspected == 0 && NowNanoseconds() - start > kSuspectNanoseconds) {
       BeginSuspicion();
@@ -273,7 +276,8 @@ bool ThreadPool::AwaitOperation(int thread, uint32_t seen) {
   const auto parked = [this, thread] {
     return thread >= active_threads() && !stop_.load(std::memory_order_relaxed);
   };
-  if (parked() || !SpinUntil(changed, kSpinNanoseconds)) {
+  ReadAhead& read_ahead = threads_[static_cast<size_t>(thread)].read_ahead;
+  if (parked() || !SpinUntil(changed, kSpinNanoseconds, read_ahead)) {
     MutexLock lock(mutex_);
     while (parked()) {
       wake_.Wait(mutex_);

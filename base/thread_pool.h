@@ -2,15 +2,18 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/read_ahead.h"
 
 namespace millrace {
 
@@ -45,6 +48,18 @@ class ThreadPool {
     return active_.load(std::memory_order_relaxed);
   }
 
+  // The first chunk of `thread`'s own range in an operation of `num_chunks`, if
+  // all active threads take part; thread may be active_threads().
+  [[nodiscard]] int64_t FirstChunkOf(int thread, int64_t num_chunks) const {
+    return std::min(thread, active_threads()) * num_chunks / active_threads();
+  }
+
+  // What `thread` will read first in a later operation: it asks for that while
+  // it waits, from the next operation's end on, until the list is replaced.
+  void SetReadAhead(int thread, std::span<const ReadAhead::Piece> pieces) {
+    threads_[static_cast<size_t>(thread)].read_ahead.Set(pieces);
+  }
+
   // Calls `function(chunk, thread)` once for every chunk in [0, num_chunks),
   // thread in [0, num_threads()), and returns when all have returned. Which
   // thread takes a chunk is not determined; results must not depend on it.
@@ -73,16 +88,18 @@ class ThreadPool {
     // began to suspect a stall; negative where it does not.
     int64_t used_before = -1;
     clockid_t clock = 0;  // of the worker's processor time
+    ReadAhead read_ahead;
   };
 
   void RunErased(int64_t num_chunks, ChunkFunction function, void* context);
   void RunOperation(int64_t first, int64_t num_chunks, ChunkFunction function,
                     void* context);
   void Publish(int64_t first, int64_t num_chunks, ChunkFunction function,
-               void* context, int threads);
+               void* context);
   // Works until no chunk of the operation is left to claim; the number done.
   int64_t TakeChunks(int thread, uint32_t operation);
-  // Waits until others have done so many chunks.
+  // Waits until others have done so many chunks. All waiting threads go through
+  // what they were told to read ahead.
   void Join(int64_t num_chunks);
 
   // Of a wait that grows long: notes what the workers on whom it waits have

@@ -89,7 +89,7 @@ double FormatProduct::Run() {
                                       .num_tokens = shape_.tokens};
   const worker::Product product = {
       .weight = &weight_, .bias = nullptr, .y = y_, .y_stride = weight_.rows};
-  worker::Multiply(step_, input, {&product, 1}, shape_.compute);
+  worker::Multiply(step_, input, {&product, 1}, shape_.compute, {});
   return absl::ToDoubleSeconds(clock_.Monotonic() - start);
 }
 

@@ -125,6 +125,11 @@ void AddRows(StepContext& step, const float* x) {
             });
 }
 
+std::vector<const LoadedMatrix*> FirstWeightsOf(
+    const LoadedAttention& weights) {
+  return {&weights.q.weight, &weights.k.weight, &weights.v.weight};
+}
+
 void RunAttention(StepContext& step, const LoadedAttention& weights,
                   const KvLayer& kv, const RopeTables& ropes) {
   ActivationBuffers& buffers = step.buffers;
@@ -134,8 +139,9 @@ void RunAttention(StepContext& step, const LoadedAttention& weights,
       {&weights.q.weight, weights.q.bias, buffers.q, step.sizes.q},
       {&weights.k.weight, weights.k.bias, buffers.k, step.sizes.kv},
       {&weights.v.weight, weights.v.bias, buffers.v, step.sizes.kv}};
+  const LoadedMatrix* const after[] = {&weights.o.weight};
   Multiply(step, {buffers.normed, hidden, nullptr, step.num_rows()}, products,
-           step.compute);
+           step.compute, after);
   const RowWork work = {
       step, weights, kv, ropes,
       weights.rope != nullptr ? ropes.ColumnOf(weights.rope) : 0};
@@ -150,7 +156,7 @@ void RunAttention(StepContext& step, const LoadedAttention& weights,
   const Product back[] = {
       {&weights.o.weight, weights.o.bias, buffers.normed, hidden}};
   Multiply(step, {buffers.attention, step.sizes.q, nullptr, step.num_rows()},
-           back, step.compute);
+           back, step.compute, step.next_weights);
   AddRows(step, buffers.normed);
 }
 

@@ -3,6 +3,10 @@
 
 namespace millrace::worker {
 
+std::vector<const LoadedMatrix*> FirstWeightsOf(const LoadedDenseFfn& weights) {
+  return {&weights.gate.weight, &weights.up.weight};
+}
+
 void RunDenseFfn(StepContext& step, const LoadedDenseFfn& weights) {
   ActivationBuffers& buffers = step.buffers;
   const int64_t hidden = step.sizes.hidden;
@@ -11,8 +15,9 @@ void RunDenseFfn(StepContext& step, const LoadedDenseFfn& weights) {
   const Product in[] = {
       {&weights.gate.weight, weights.gate.bias, buffers.gate, width},
       {&weights.up.weight, weights.up.bias, buffers.up, width}};
+  const LoadedMatrix* const after[] = {&weights.down.weight};
   Multiply(step, {buffers.normed, hidden, nullptr, step.num_rows()}, in,
-           step.compute);
+           step.compute, after);
   const kernels::SwigluArgs swiglu = {.gate = buffers.gate,
                                       .gate_stride = width,
                                       .up = buffers.up,
@@ -26,7 +31,7 @@ void RunDenseFfn(StepContext& step, const LoadedDenseFfn& weights) {
   const Product out[] = {
       {&weights.down.weight, weights.down.bias, buffers.normed, hidden}};
   Multiply(step, {buffers.gate, width, nullptr, step.num_rows()}, out,
-           step.compute);
+           step.compute, step.next_weights);
   AddRows(step, buffers.normed);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "stage-worker/layers/rope_tables.h"
 #include "stage-worker/layers/step_context.h"
 #include "stage-worker/runtime/weights.h"
@@ -7,7 +9,13 @@
 namespace millrace::worker {
 
 // What a layer does to the residual stream of one step, operation by
-// operation: step.buffers.hidden is read and added to in place.
+// operation: step.buffers.hidden is read and added to in place. The last
+// products of each name step.next_weights as those that follow.
+
+// The weights that the first products of an operation read, in their order.
+std::vector<const LoadedMatrix*> FirstWeightsOf(const LoadedAttention& weights);
+std::vector<const LoadedMatrix*> FirstWeightsOf(const LoadedDenseFfn& weights);
+std::vector<const LoadedMatrix*> FirstWeightsOf(const LoadedMoeFfn& weights);
 
 // Keys and values go into `kv` first, so that rows of one frame see each other.
 // A finite key or value that overflows the stored type fails its row.

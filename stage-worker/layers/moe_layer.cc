@@ -15,7 +15,7 @@ void Route(StepContext& step, const LoadedMoeFfn& weights) {
   // Router matrices are products of the exact kind in both modes: a rounded
   // score would choose other experts.
   Multiply(step, {buffers.normed, step.sizes.hidden, nullptr, step.num_rows()},
-           router, kernels::ComputeMode::kExact);
+           router, kernels::ComputeMode::kExact, {});
   // One row after another on this thread: its cost is nothing beside an
   // expert's.
   step.kernels->softmax_router({.logits = buffers.router_logits,
@@ -95,6 +95,7 @@ void MultiplyIn(StepContext& step, const Wave& wave) {
   const int64_t width = step.sizes.intermediate;
   Product products[2 * kProductGroupsMax];
   ProductGroup groups[kProductGroupsMax];
+  const LoadedMatrix* after[kProductGroupsMax];
   int64_t done = 0;
   for (int64_t i = 0; i < wave.num; ++i) {
     Product* const pair = products + 2 * i;
@@ -107,12 +108,14 @@ void MultiplyIn(StepContext& step, const Wave& wave) {
                                     : buffers.choice_rows + wave.begin + done;
     groups[i] = {{buffers.normed, step.sizes.hidden, rows, wave.counts[i]},
                  {pair, 2}};
+    after[i] = &wave.loaded[i]->down;
     done += wave.counts[i];
   }
-  MultiplyGroups(step, {groups, static_cast<size_t>(wave.num)}, step.compute);
+  const auto num = static_cast<size_t>(wave.num);
+  MultiplyGroups(step, {groups, num}, step.compute, {after, num});
 }
 
-void MultiplyOut(StepContext& step, const Wave& wave) {
+void MultiplyOut(StepContext& step, const Wave& wave, NextWeights next) {
   ActivationBuffers& buffers = step.buffers;
   const int64_t width = step.sizes.intermediate;
   const int64_t hidden = step.sizes.hidden;
@@ -126,12 +129,14 @@ void MultiplyOut(StepContext& step, const Wave& wave) {
                  {products + i, 1}};
     done += wave.counts[i];
   }
-  MultiplyGroups(step, {groups, static_cast<size_t>(wave.num)}, step.compute);
+  MultiplyGroups(step, {groups, static_cast<size_t>(wave.num)}, step.compute,
+                 next);
 }
 
-// The outputs of the wave's choices go to their places in expert_out.
+// The outputs of the wave's choices go to their places in expert_out. `next`:
+// of the products after the wave.
 void RunWave(StepContext& step, const LoadedMoeFfn& weights,
-             ExpertStore& experts, Wave& wave) {
+             ExpertStore& experts, Wave& wave, NextWeights next) {
   const auto num = static_cast<size_t>(wave.num);
   experts.Acquire(weights, {wave.experts, num}, {wave.loaded, num});
   MultiplyIn(step, wave);
@@ -146,7 +151,7 @@ void RunWave(StepContext& step, const LoadedMoeFfn& weights,
   ForRanges(step, wave.total, 4, [&](int64_t begin, int64_t end, int) {
     step.kernels->swiglu(swiglu, begin, end);
   });
-  MultiplyOut(step, wave);
+  MultiplyOut(step, wave, next);
 }
 
 // Sums the outputs of each row's experts in the order of their rank.
@@ -170,6 +175,10 @@ void Combine(StepContext& step, const LoadedMoeFfn& weights) {
 
 }  // namespace
 
+std::vector<const LoadedMatrix*> FirstWeightsOf(const LoadedMoeFfn& weights) {
+  return {&weights.router};
+}
+
 void RunMoeFfn(StepContext& step, const LoadedMoeFfn& weights,
                ExpertStore& experts) {
   ActivationBuffers& buffers = step.buffers;
@@ -178,9 +187,11 @@ void RunMoeFfn(StepContext& step, const LoadedMoeFfn& weights,
   Route(step, weights);
   SortChoices(step, weights);
   int64_t expert = 0;
-  for (Wave wave = NextWave(step, weights, expert); wave.num > 0;
-       wave = NextWave(step, weights, expert)) {
-    RunWave(step, weights, experts, wave);
+  for (Wave wave = NextWave(step, weights, expert); wave.num > 0;) {
+    const Wave next = NextWave(step, weights, expert);
+    RunWave(step, weights, experts, wave,
+            next.num > 0 ? NextWeights() : step.next_weights);
+    wave = next;
   }
   Combine(step, weights);
   AddRows(step, buffers.normed);

@@ -3,28 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "kernels/quant/tile.h"
+#include "stage-worker/layers/product_chunks.h"
 
 namespace millrace::worker {
 namespace {
 
 using kernels::ActivationForm;
-
-// A claim of a chunk drains the loads in flight: chunks of 256 KiB of weights
-// and more (kernels/README.md), unless that leaves threads without work.
-constexpr int64_t kChunkBytes = 256 << 10;
-constexpr int64_t kChunksPerThread = 2;
-
-// Many tokens: every chunk reads all packed activations, which come from far
-// away and should serve as many tiles as the balance of the threads allows.
-constexpr int64_t kManyTokens = 64;
-constexpr int64_t kLongChunksPerThread = 8;
-// Kernels take up to so many tiles side by side.
-constexpr int64_t kSideTiles = 4;
-
-int64_t TileBytesOf(const LoadedMatrix& weight) {
-  return kernels::TileBytes(weight.format, weight.cols);
-}
 
 // Where the inputs stand packed, and what packing is left to do.
 struct Packing {
@@ -39,13 +23,12 @@ struct Packing {
   int64_t used[kernels::kNumActivationForms] = {};  // bytes of each buffer
 };
 
-// The tiles of all products laid end to end and cut into chunks.
+// All products and how they are cut into chunks.
 struct Schedule {
   kernels::MatMulArgs args[kProductsMax];
   kernels::MatMulFn functions[kProductsMax];
-  int64_t tiles_per_chunk[kProductsMax];
-  int64_t first_chunk[kProductsMax + 1];
   size_t num = 0;
+  ProductChunks chunks;
 };
 
 // Plans the packing of one input in one form; returns where it will stand.
@@ -112,63 +95,35 @@ void AddGroup(const StepContext& step, const ProductGroup& group,
         step.kernels->matmul[static_cast<size_t>(compute)]
                             [static_cast<size_t>(weight.format)];
     ++schedule.num;
+    schedule.chunks.Add(weight, group.input.num_tokens);
   }
 }
 
-int64_t TilesOfChunk(int64_t fitting) {
-  return fitting > kSideTiles ? fitting / kSideTiles * kSideTiles
-                              : std::max<int64_t>(1, fitting);
-}
-
-// Cuts the products into chunks; returns their number.
-int64_t CutChunks(std::span<const ProductGroup> groups, int num_threads,
-                  Schedule& schedule) {
-  int64_t bytes = 0;
-  for (const ProductGroup& group : groups) {
-    for (const Product& product : group.products) {
-      bytes += kernels::NumTiles(product.weight->rows) *
-               TileBytesOf(*product.weight);
+// The threads read ahead what they begin with in `next`. Long inputs keep them
+// busy with other things than waiting for weights.
+void ReadAheadFor(StepContext& step, std::span<const ProductGroup> groups,
+                  NextWeights next) {
+  ProductChunks chunks;
+  if (groups[0].input.num_tokens < kManyTokens) {
+    for (const LoadedMatrix* weight : next) {
+      chunks.Add(*weight, groups[0].input.num_tokens);
     }
   }
-  const int64_t few =
-      std::min(kChunkBytes, bytes / (kChunksPerThread * num_threads));
-  const int64_t many =
-      std::max(few, bytes / (kLongChunksPerThread * num_threads));
-  size_t index = 0;
-  schedule.first_chunk[0] = 0;
-  for (const ProductGroup& group : groups) {
-    for (const Product& product : group.products) {
-      const int64_t tile_bytes =
-          std::max<int64_t>(TileBytesOf(*product.weight), 1);
-      const int64_t chunk_bytes =
-          group.input.num_tokens >= kManyTokens ? many : few;
-      const int64_t size = TilesOfChunk(chunk_bytes / tile_bytes);
-      const int64_t tiles = kernels::NumTiles(product.weight->rows);
-      schedule.tiles_per_chunk[index] = size;
-      schedule.first_chunk[index + 1] =
-          schedule.first_chunk[index] + (tiles + size - 1) / size;
-      ++index;
-    }
-  }
-  return schedule.first_chunk[index];
+  chunks.Cut(step.pool->num_threads());
+  chunks.ReadAheadBy(*step.pool);
 }
 
 void RunChunk(const Schedule& schedule, int64_t chunk) {
-  const int64_t* const after = std::upper_bound(
-      schedule.first_chunk + 1, schedule.first_chunk + schedule.num, chunk);
-  const auto index = static_cast<size_t>(after - schedule.first_chunk) - 1;
-  const int64_t size = schedule.tiles_per_chunk[index];
-  const int64_t begin = (chunk - schedule.first_chunk[index]) * size;
-  const kernels::MatMulArgs& args = schedule.args[index];
-  schedule.functions[index](
-      args, begin, std::min(begin + size, kernels::NumTiles(args.rows)));
+  const ProductChunks::Part part = schedule.chunks.At(chunk);
+  schedule.functions[part.product](schedule.args[part.product], part.tile_begin,
+                                   part.tile_end);
 }
 
 }  // namespace
 
 void MultiplyGroups(StepContext& step, std::span<const ProductGroup> groups,
-                    kernels::ComputeMode compute) {
-  MILLRACE_DCHECK(groups.size() <= kProductGroupsMax);
+                    kernels::ComputeMode compute, NextWeights next) {
+  MILLRACE_DCHECK(!groups.empty() && groups.size() <= kProductGroupsMax);
   Packing packing;
   Schedule schedule;
   const std::byte* packed[kernels::kNumActivationForms] = {};
@@ -180,18 +135,20 @@ void MultiplyGroups(StepContext& step, std::span<const ProductGroup> groups,
     AddGroup(step, groups[i], compute, packed, packing, schedule);
   }
   Pack(step, packing);
-  const int64_t chunks = CutChunks(groups, step.pool->num_threads(), schedule);
-  step.pool->Run(chunks,
+  schedule.chunks.Cut(step.pool->num_threads());
+  ReadAheadFor(step, groups, next);
+  step.pool->Run(schedule.chunks.num_chunks(),
                  [&](int64_t chunk, int) { RunChunk(schedule, chunk); });
 }
 
 void Multiply(StepContext& step, const ProductInput& input,
-              std::span<const Product> products, kernels::ComputeMode compute) {
+              std::span<const Product> products, kernels::ComputeMode compute,
+              NextWeights next) {
   if (input.num_tokens == 0) {
     return;
   }
   const ProductGroup group = {input, products};
-  MultiplyGroups(step, {&group, 1}, compute);
+  MultiplyGroups(step, {&group, 1}, compute, next);
 }
 
 }  // namespace millrace::worker

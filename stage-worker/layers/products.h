@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "stage-worker/layers/product_chunks.h"
 #include "stage-worker/layers/step_context.h"
 #include "stage-worker/runtime/weights.h"
 
@@ -36,13 +37,16 @@ struct ProductGroup {
 // operation of the thread pool, equal neighbouring ones once, and multiplied in
 // another. At most kProductGroupsMax groups with kProductsMax products in all;
 // the tokens of all different inputs fit the packed buffers.
+// `next`: what the products after these will read; threads that wait read the
+// beginning of it ahead. Empty where it is not known yet.
 inline constexpr size_t kProductGroupsMax = 32;
-inline constexpr size_t kProductsMax = 2 * kProductGroupsMax;
+static_assert(2 * kProductGroupsMax <= kProductsMax);
 void MultiplyGroups(StepContext& step, std::span<const ProductGroup> groups,
-                    kernels::ComputeMode compute);
+                    kernels::ComputeMode compute, NextWeights next);
 
 // The same for one input.
 void Multiply(StepContext& step, const ProductInput& input,
-              std::span<const Product> products, kernels::ComputeMode compute);
+              std::span<const Product> products, kernels::ComputeMode compute,
+              NextWeights next);
 
 }  // namespace millrace::worker

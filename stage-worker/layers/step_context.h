@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "kernels/kernel_table.h"
 #include "model/spec/stage_memory.h"
+#include "stage-worker/runtime/weights.h"
 #include "transport/frame.h"
 
 namespace millrace::worker {
@@ -51,6 +53,9 @@ struct StepRow {
   transport::RowFailure failure = transport::RowFailure::kNone;
 };
 
+// Weights that later products read, in their order.
+using NextWeights = std::span<const LoadedMatrix* const>;
+
 // What a layer works on during one step. Made by Stage; step thread. Nothing
 // here allocates.
 struct StepContext {
@@ -69,6 +74,8 @@ struct StepContext {
   std::vector<std::vector<int32_t>> store_blocks;
   // [num_threads] scratch of the attention kernel.
   std::vector<std::byte*> attention_scratch;
+  // Of the first products after the operation that runs.
+  NextWeights next_weights;
 
   [[nodiscard]] int64_t num_rows() const {
     return static_cast<int64_t>(rows.size());

@@ -79,8 +79,22 @@ Stage::Stage(const StageRunner::Options& options,
   step_.ffn_rows_max = model::FfnRowsMax(step_.sizes, config_.rows_max);
   step_.packed_bytes =
       model::PackedRowsBytesMax(step_.ffn_rows_max, step_.sizes.widest_input);
+  ListFirstWeights();
   PlaceKv();
   PlaceScratch();
+}
+
+void Stage::ListFirstWeights() {
+  for (const LoadedLayer& layer : weights_->layers()) {
+    for (const LoadedOperation& operation : layer.operations) {
+      first_weights_.push_back(std::visit(
+          [](const auto& weights) { return FirstWeightsOf(weights); },
+          operation));
+    }
+  }
+  if (config_.holds_head) {
+    first_weights_.push_back({&weights_->head()});
+  }
 }
 
 void Stage::PlaceKv() {
@@ -221,10 +235,14 @@ void Stage::RunLayers(const transport::Frame& in) {
     }
   };
   ropes_.Fill(step_);
+  size_t next = 0;
   for (size_t local = 0; local < weights_->layers().size(); ++local) {
     tap(config_.first_layer + static_cast<int64_t>(local));
     for (const LoadedOperation& operation :
          weights_->layers()[local].operations) {
+      // After the last one the next frame begins anew.
+      next = (next + 1) % first_weights_.size();
+      step_.next_weights = first_weights_[next];
       if (const auto* attention = std::get_if<LoadedAttention>(&operation)) {
         RunAttention(step_, *attention, kv_layers_[local], ropes_);
       } else if (const auto* dense = std::get_if<LoadedDenseFfn>(&operation)) {
@@ -235,6 +253,7 @@ void Stage::RunLayers(const transport::Frame& in) {
     }
   }
   if (config_.holds_head) {
+    step_.next_weights = first_weights_[0];
     tap(config_.last_layer + 1);
   }
 }

@@ -43,6 +43,7 @@ class Stage {
   Stage(const StageRunner::Options& options, std::unique_ptr<Weights> weights,
         MappedMemory kv, MappedMemory scratch);
 
+  void ListFirstWeights();
   void PlaceKv();
   void PlaceScratch();
   void PlaceAttentionScratch();
@@ -60,6 +61,9 @@ class Stage {
   RopeTables ropes_;
   Sequences sequences_;
   ResidentExpertStore experts_;
+  // The first products' weights of all operations in their order, and of the
+  // head where this stage holds it.
+  std::vector<std::vector<const LoadedMatrix*>> first_weights_;
   // [layer of this stage]; of its attention operation, where it has one.
   std::vector<KvLayer> kv_layers_;
   StepContext step_;

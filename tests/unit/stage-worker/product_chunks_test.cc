@@ -1,0 +1,84 @@
+#include "stage-worker/layers/product_chunks.h"
+
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/quant/tile.h"
+
+namespace millrace::worker {
+namespace {
+
+using kernels::WeightFormat;
+
+struct Product {
+  LoadedMatrix weight;
+  int64_t tokens;
+};
+
+std::vector<Product> RandomProducts(std::mt19937& random) {
+  constexpr WeightFormat kFormats[] = {WeightFormat::kQ8_0, WeightFormat::kQ4_K,
+                                       WeightFormat::kF32};
+  std::vector<Product> products(1 + random() % 8);
+  for (Product& product : products) {
+    product.weight.format = kFormats[random() % 3];
+    product.weight.rows = 1 + static_cast<int64_t>(random() % 3000);
+    product.weight.cols = 256 * (1 + static_cast<int64_t>(random() % 16));
+    product.tokens = random() % 2 == 0
+                         ? 1 + static_cast<int64_t>(random() % 40)
+                         : 1 + static_cast<int64_t>(random() % 1500);
+  }
+  return products;
+}
+
+// Every tile of every product is in exactly one chunk; over random products of
+// few and many tokens on several threads.
+TEST(ProductChunks, CoverEveryTileOnce) {
+  std::mt19937 random(71);
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::vector<Product> products = RandomProducts(random);
+    ProductChunks chunks;
+    int64_t expected = 0;
+    for (const Product& product : products) {
+      chunks.Add(product.weight, product.tokens);
+      expected += kernels::NumTiles(product.weight.rows);
+    }
+    chunks.Cut(1 + static_cast<int>(random() % 8));
+    std::map<std::pair<size_t, int64_t>, int> seen;
+    for (int64_t chunk = 0; chunk < chunks.num_chunks(); ++chunk) {
+      const ProductChunks::Part part = chunks.At(chunk);
+      ASSERT_LT(part.product, products.size());
+      ASSERT_LT(part.tile_begin, part.tile_end);
+      const Product& product = products[part.product];
+      ASSERT_LE(part.tile_end, kernels::NumTiles(product.weight.rows));
+      for (int64_t tile = part.tile_begin; tile < part.tile_end; ++tile) {
+        ASSERT_EQ((++seen[{part.product, tile}]), 1);
+      }
+    }
+    EXPECT_EQ(static_cast<int64_t>(seen.size()), expected);
+  }
+}
+
+// Few tokens leave every thread work, and a claim is not too small where there
+// is much of it.
+TEST(ProductChunks, FewTokensCutBytesOfWeights) {
+  constexpr int kThreads = 4;
+  const LoadedMatrix small = {WeightFormat::kQ8_0, 64 * 16, 256, nullptr};
+  ProductChunks chunks;
+  chunks.Add(small, 1);
+  chunks.Cut(kThreads);
+  EXPECT_GE(chunks.num_chunks(), 2 * kThreads);
+
+  const LoadedMatrix large = {WeightFormat::kQ8_0, 65536, 4096, nullptr};
+  ProductChunks long_chunks;
+  long_chunks.Add(large, 1);
+  long_chunks.Cut(kThreads);
+  const int64_t bytes =
+      kernels::NumTiles(large.rows) * kernels::TileBytes(large.format, 4096);
+  EXPECT_GE(bytes / long_chunks.num_chunks(), int64_t{128} << 10);
+}
+
+}  // namespace
+}  // namespace millrace::worker
