@@ -33,13 +33,18 @@ if(MILLRACE_FUZZERS)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Kernels for one instruction set are long unrolled loops: instrumented, each
-# file takes minutes to compile. Their loads are those of the scalar versions,
-# which are instrumented; -DMILLRACE_SANITIZE_KERNELS=ON instruments them too.
-option(MILLRACE_SANITIZE_KERNELS "Instrument the kernels of each ISA" OFF)
-set(MILLRACE_ISA_OPTIONS "")
+# Whose kernels are compiled beside the scalar versions: x86_64, aarch64 or none.
+# Those of one instruction set are long unrolled loops: instrumented, each file
+# takes minutes to compile, and what is not instrumented a sanitizer does not
+# see. Their loads are those of the scalar versions, which sanitizer builds run;
+# -DMILLRACE_SANITIZE_KERNELS=ON compiles them there, too.
+option(MILLRACE_SANITIZE_KERNELS "Compile and instrument kernels of each ISA" OFF)
+set(MILLRACE_KERNEL_ISA "${CMAKE_SYSTEM_PROCESSOR}")
+if(MILLRACE_KERNEL_ISA STREQUAL "AMD64")
+  set(MILLRACE_KERNEL_ISA x86_64)
+endif()
 if(MILLRACE_SANITIZE AND NOT MILLRACE_SANITIZE_KERNELS)
-  set(MILLRACE_ISA_OPTIONS -fno-sanitize=all)
+  set(MILLRACE_KERNEL_ISA none)
 endif()
 
 find_program(MILLRACE_CCACHE ccache)

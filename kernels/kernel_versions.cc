@@ -20,7 +20,9 @@ constexpr KernelVersion kKernelVersions[] = {
        AddScalarOps(table);
      },
      AddScalarCeilings},
-#if defined(__x86_64__)
+#if defined(MILLRACE_SCALAR_KERNELS)
+// Sanitizer builds: cmake/Toolchain.cmake.
+#elif defined(__x86_64__)
     {"avx2", Isa::kAvx2,
      [] {
        return __builtin_cpu_supports("avx2") != 0 &&

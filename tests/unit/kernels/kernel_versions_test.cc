@@ -80,7 +80,7 @@ TEST(KernelVersionsTest, EveryIsaHasAVersionOfItsName) {
   }
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(MILLRACE_SCALAR_KERNELS)
 
 // The byte dot of 256 bits takes the fast products of quantised weights from
 // AVX2 and nothing else, and leaves them to AVX-512.
