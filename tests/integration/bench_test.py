@@ -8,9 +8,7 @@ import os
 import signal
 import statistics
 import subprocess
-import tempfile
 import time
-import unittest
 
 import cluster
 
@@ -21,30 +19,7 @@ MODEL_MEDIANS = ("tokens_per_s", "operations_per_s", "weight_bytes_per_s",
                  "memory_share", "peak_share")
 
 
-class BenchTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def millrace(self, *arguments, code=0):
-        done = subprocess.run([cluster.programs()[0], *arguments],
-                              capture_output=True, text=True, timeout=300,
-                              check=False)
-        self.assertEqual(done.returncode, code,
-                         f"{arguments}: {done.stderr}")
-        return done.stdout
-
-    def json_of(self, *arguments):
-        """The one document, and it is one line."""
-        out = self.millrace(*arguments, "--json")
-        self.assertEqual(out.count("\n"), 1)
-        return json.loads(out)
-
+class BenchTest(cluster.ModelTest):
     def check_medians(self, result, keys, repeats):
         self.assertEqual(len(result["repeats"]), repeats)
         for key in keys:
@@ -243,10 +218,9 @@ class BenchTest(unittest.TestCase):
         folder is left as it was. Elsewhere the refusal names the option."""
         folder = os.path.join(self.folder.name, "disk")
         os.mkdir(folder)
-        done = subprocess.run(
-            [cluster.programs()[0], "probe", "--quick", "--format", "q8_0",
-             "--nvme", folder, "--record", "1MiB", "--json"],
-            capture_output=True, text=True, timeout=300, check=False)
+        done = self.run_millrace("probe", "--quick", "--format", "q8_0",
+                                 "--nvme", folder, "--record", "1MiB",
+                                 "--json")
         document = json.loads(done.stdout)
         self.assertEqual(os.listdir(folder), [])
         if done.returncode == 0:

@@ -33,6 +33,37 @@ def make_model(folder, *options):
     return str(path)
 
 
+class ModelTest(unittest.TestCase):
+    """Tests that share one tiny model in a folder that goes with them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = make_model(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_millrace(self, *arguments, **options):
+        """A command to its end, whatever that is."""
+        return subprocess.run([programs()[0], *arguments], capture_output=True,
+                              text=True, timeout=300, check=False, **options)
+
+    def millrace(self, *arguments, code=0):
+        """Standard output of a command that ends with `code`."""
+        done = self.run_millrace(*arguments)
+        self.assertEqual(done.returncode, code,
+                         f"{arguments}: {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def json_of(self, *arguments):
+        """The one document of a command, and it is one line."""
+        out = self.millrace(*arguments, "--json")
+        self.assertEqual(out.count("\n"), 1)
+        return json.loads(out)
+
+
 def wait_for(condition, what):
     """Polls until condition() is true; its last value."""
     end = time.monotonic() + PATIENCE

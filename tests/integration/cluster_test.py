@@ -8,22 +8,12 @@ import socket
 import subprocess
 import tempfile
 import time
-import unittest
 
 import cluster
 from cluster import Client, Cluster, Process
 
 
-class ClusterTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class ClusterTest(cluster.ModelTest):
     def up(self, *options):
         return Cluster(self, self.model, 3, "--context", "1024", *options)
 

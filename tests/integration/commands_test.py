@@ -5,31 +5,14 @@ import json
 import os
 import platform
 import socket
-import subprocess
-import tempfile
-import unittest
 
 import cluster
 
 
-class CommandsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def millrace(self, *arguments, **options):
-        return subprocess.run([cluster.programs()[0], *arguments],
-                              capture_output=True, text=True, timeout=120,
-                              check=False, **options)
-
+class CommandsTest(cluster.ModelTest):
     def refused(self, code, word, *arguments):
         """Exit code, and an error in both forms that holds the word."""
-        done = self.millrace(*arguments, "--json")
+        done = self.run_millrace(*arguments, "--json")
         self.assertEqual(done.returncode, code, done.stderr)
         error = json.loads(done.stdout.splitlines()[-1])["error"]
         self.assertEqual(set(error), {"code", "message", "object", "hint"})
@@ -132,15 +115,16 @@ class CommandsTest(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.refused(2, word, *arguments)
         # Leading zeros are no octal numbers, and white space is fine in lists.
-        done = self.millrace("run", self.model, "--tokens", "1, 2 3",
-                             "--max-tokens", "010", "--ignore-eos", "--json")
+        done = self.run_millrace("run", self.model, "--tokens", "1, 2 3",
+                                 "--max-tokens", "010", "--ignore-eos",
+                                 "--json")
         result = json.loads(done.stdout)
         self.assertEqual(result["prompt_tokens"], 3)
         self.assertEqual(len(result["tokens"]), 10)
         # Both spellings of the same 64 bits.
-        seeds = [self.millrace(*run, "--temperature", "1", "--max-tokens", "20",
-                               "--ignore-eos", f"--seed={seed}",
-                               "--json").stdout
+        seeds = [self.run_millrace(*run, "--temperature", "1", "--max-tokens",
+                                   "20", "--ignore-eos", f"--seed={seed}",
+                                   "--json").stdout
                  for seed in ("-1", "18446744073709551615")]
         self.assertEqual(*(json.loads(out)["tokens"] for out in seeds))
 
@@ -156,14 +140,14 @@ class CommandsTest(unittest.TestCase):
                 self.refused(2, "4097 is more than the 4096", *plan, *arguments)
         self.refused(2, "0 is out of range", *plan, "--context", "64,0")
         self.refused(2, "a comma stands", *plan, "--context", "64,,128")
-        done = self.millrace(*plan, "--context", "64,4096", "--json")
+        done = self.run_millrace(*plan, "--context", "64,4096", "--json")
         self.assertEqual([entry["context"] for entry
                           in json.loads(done.stdout)["concurrency"]], [64, 4096])
 
     def test_inspect_shows_what_text_needs(self):
         """Tokenizer and template are made, not only found: a damaged one is
         named without --verify, beside what is whole."""
-        text = self.millrace("inspect", self.model).stdout
+        text = self.run_millrace("inspect", self.model).stdout
         self.assertRegex(text, r"tokenizer +gguf gpt2, .*, 4096 tokens\n")
         self.assertRegex(text, r"template +\d+ bytes\n")
         with open(self.model, "rb") as file:
@@ -172,13 +156,13 @@ class CommandsTest(unittest.TestCase):
         with open(broken, "wb") as file:
             file.write(whole.replace(b"{% for", b"{% fir"))
         for options in ([], ["--verify"]):
-            done = self.millrace("inspect", broken, *options, "--json")
+            done = self.run_millrace("inspect", broken, *options, "--json")
             self.assertEqual(done.returncode, 3, done.stderr)
             report = json.loads(done.stdout)
             self.assertIn("line 1", report["chat_template"]["error"])
             self.assertIsNone(report["tokenizer"]["error"])
             self.assertIn("chat template", done.stderr)
-        done = self.millrace("inspect", broken)
+        done = self.run_millrace("inspect", broken)
         self.assertRegex(done.stdout, r"template .*; damaged: ")
         self.refused(4, "chat template", "run", broken, "--tokens", "1")
 
@@ -212,7 +196,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_nothing_scored(self):
         """One token has no predecessor: no mean is invented for it."""
-        done = self.millrace("eval", self.model, "--tokens", "5", "--json")
+        done = self.run_millrace("eval", self.model, "--tokens", "5", "--json")
         result = json.loads(done.stdout)
         self.assertEqual(result["scored"], 0)
         self.assertIsNone(result["nll"])
@@ -222,7 +206,8 @@ class CommandsTest(unittest.TestCase):
         nodes = os.path.join(self.folder.name, "small.yaml")
         with open(nodes, "w", encoding="utf-8") as file:
             file.write("version: 1\nnodes: [{name: a, memory: 1MB}]\n")
-        done = self.millrace("plan", self.model, "--cluster", nodes, "--json")
+        done = self.run_millrace("plan", self.model, "--cluster", nodes,
+                                 "--json")
         self.assertEqual(done.returncode, 3)
         plan = json.loads(done.stdout.splitlines()[0])
         self.assertFalse(plan["fits"])
@@ -236,39 +221,39 @@ class CommandsTest(unittest.TestCase):
         command; what is no option is refused by name."""
         base = ["run", self.model, "--prompt", "Hi", "--ignore-eos", "--json"]
         environment = {**os.environ, "MILLRACE_MAX_TOKENS": "3"}
-        done = self.millrace(*base, env=environment)
+        done = self.run_millrace(*base, env=environment)
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 3)
-        done = self.millrace(*base, "--max-tokens", "5", env=environment)
+        done = self.run_millrace(*base, "--max-tokens", "5", env=environment)
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 5)
         config = os.path.join(self.folder.name, "options.ini")
         with open(config, "w", encoding="utf-8") as file:
             file.write("max-tokens=4\n")
-        done = self.millrace(*base, "--config", config)
+        done = self.run_millrace(*base, "--config", config)
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 4)
-        done = self.millrace(*base, "--config", config, "--max-tokens=2")
+        done = self.run_millrace(*base, "--config", config, "--max-tokens=2")
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 2)
         with open(config, "w", encoding="utf-8") as file:
             file.write("[run]\nmax-tokens=6\nignore-eos=true\n"
                        "[serve]\nport=1\n")
-        done = self.millrace("run", self.model, "--prompt", "Hi", "--json",
-                             f"--config={config}")
+        done = self.run_millrace("run", self.model, "--prompt", "Hi", "--json",
+                                 f"--config={config}")
         self.assertEqual(len(json.loads(done.stdout)["tokens"]), 6)
         # A word that also says yes or no is a text where one is asked for, and
         # a flag can be switched off.
         with open(config, "w", encoding="utf-8") as file:
             file.write("prompt=true\nraw=true\nmax-tokens=1\njson=false\n")
-        done = self.millrace("run", self.model, "--config", config)
+        done = self.run_millrace("run", self.model, "--config", config)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("{", done.stdout)
-        true = self.millrace("run", self.model, "--raw", "--prompt", "true",
-                             "--max-tokens", "1")
+        true = self.run_millrace("run", self.model, "--raw", "--prompt", "true",
+                                 "--max-tokens", "1")
         self.assertEqual(done.stdout, true.stdout)
         with open(config, "w", encoding="utf-8") as file:
             file.write("max-tokkens=6\n")
         self.refused(2, config, "run", self.model, "--prompt", "Hi",
                      "--config", config)
         wrong = {**os.environ, "MILLRACE_THREADS": "many"}
-        done = self.millrace(*base, env=wrong)
+        done = self.run_millrace(*base, env=wrong)
         self.assertEqual(done.returncode, 2)
         self.assertIn("MILLRACE_THREADS", done.stderr)
         self.refused(4, "gone.ini", "run", self.model, "--prompt", "Hi",
@@ -290,14 +275,14 @@ class CommandsTest(unittest.TestCase):
                         (2, "--insecure", ["--host", "0.0.0.0"])):
                     with self.subTest(command=command[0], options=options):
                         self.refused(code, word, *command, *options)
-                        done = self.millrace(*command, *options)
+                        done = self.run_millrace(*command, *options)
                         self.assertNotIn("is ready", done.stderr)
 
     def test_a_file_that_is_no_model_has_a_remedy(self):
         path = os.path.join(self.folder.name, "noise.gguf")
         with open(path, "wb") as file:
             file.write(bytes(range(1, 201)))
-        done = self.millrace("run", path, "--prompt", "x")
+        done = self.run_millrace("run", path, "--prompt", "x")
         self.assertEqual(done.returncode, 4)
         self.assertIn("noise.gguf", done.stderr)
         self.assertIn("hint: give a GGUF file", done.stderr)
@@ -307,16 +292,16 @@ class CommandsTest(unittest.TestCase):
         self.refused(2, "not in this version", "import", self.model)
 
     def test_help_and_version(self):
-        done = self.millrace("--version")
+        done = self.run_millrace("--version")
         self.assertEqual(done.returncode, 0)
         for word in ("millrace ", "commit ", "scalar"):
             self.assertIn(word, done.stdout)
-        listed = self.millrace("--help").stdout
+        listed = self.run_millrace("--help").stdout
         for command in ("run", "chat", "serve", "up", "coordinator",
                         "stage-worker", "plan", "inspect", "tokenize", "render",
                         "eval", "bench", "probe"):
             self.assertIn(command, listed)
-            done = self.millrace(command, "--help")
+            done = self.run_millrace(command, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example", done.stdout)
 
@@ -324,7 +309,7 @@ class CommandsTest(unittest.TestCase):
         """A conversation through a pipe, saved and gone on with."""
         session = os.path.join(self.folder.name, "talk.json")
         for turn in (1, 2):
-            done = self.millrace(
+            done = self.run_millrace(
                 "chat", self.model, "--max-tokens", "6", "--session", session,
                 input="Hello\n/image x\n")
             self.assertEqual(done.returncode, 0, done.stderr)

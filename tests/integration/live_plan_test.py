@@ -7,28 +7,15 @@ import os
 import socket
 import subprocess
 import tempfile
-import unittest
 
 import cluster
 
 
-class LivePlanTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class LivePlanTest(cluster.ModelTest):
     def plan(self, *arguments, code=0):
-        done = subprocess.run(
-            [cluster.programs()[0], "plan", self.model, "--context", "64",
-             "--json", *arguments], capture_output=True, text=True,
-            timeout=300, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return json.loads(done.stdout)
+        return json.loads(self.millrace(
+            "plan", self.model, "--context", "64", "--json", *arguments,
+            code=code))
 
     def worker(self, name, *options):
         process = cluster.Process(

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import unittest
 
 import cluster
 
@@ -38,24 +37,7 @@ class HostilePeer:
             pass
 
 
-class NodesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def millrace(self, *arguments, code=0):
-        done = subprocess.run([cluster.programs()[0], *arguments],
-                              capture_output=True, text=True, timeout=300,
-                              check=False)
-        self.assertEqual(done.returncode, code,
-                         f"{arguments}: {done.stdout} {done.stderr}")
-        return done.stdout
-
+class NodesTest(cluster.ModelTest):
     def listener(self, name="b"):
         """A `probe --listen`; its address."""
         process = cluster.Process(self, "probe", "--listen", "127.0.0.1:0",

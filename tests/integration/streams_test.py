@@ -8,8 +8,6 @@ import select
 import signal
 import socket
 import subprocess
-import tempfile
-import unittest
 
 import cluster
 
@@ -67,16 +65,7 @@ class Terminal:
         return code
 
 
-class StreamsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = cluster.make_model(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class StreamsTest(cluster.ModelTest):
     def shell(self, script, *arguments):
         """A shell runs the script, where $M is the program."""
         return subprocess.run(
