@@ -12,7 +12,13 @@ namespace {
 // and more (kernels/README.md), unless that leaves threads without work.
 constexpr int64_t kChunkBytes = 256 << 10;
 constexpr int64_t kChunksPerThread = 2;
+
+// Many tokens: activations take many times the bytes of the weights and come
+// from far away. A thread goes through neighbouring chunks, all tiles for one
+// block of tokens before the next, and a chunk has as many tiles as the balance
+// of the threads allows.
 constexpr int64_t kLongChunksPerThread = 8;
+
 // Kernels take up to so many tiles side by side.
 constexpr int64_t kSideTiles = 4;
 
@@ -35,6 +41,7 @@ void ProductChunks::Add(const LoadedMatrix& weight, int64_t num_tokens) {
   MILLRACE_DCHECK(num_ < kProductsMax);
   weights_[num_] = &weight;
   num_tokens_[num_] = num_tokens;
+  num_blocks_[num_] = TokenBlocks(num_tokens).num_blocks();
   ++num_;
 }
 
@@ -45,15 +52,17 @@ void ProductChunks::Cut(int num_threads) {
   }
   const int64_t few =
       std::min(kChunkBytes, bytes / (kChunksPerThread * num_threads));
-  const int64_t many =
-      std::max(few, bytes / (kLongChunksPerThread * num_threads));
+  const int64_t share = bytes / (kLongChunksPerThread * num_threads);
   for (size_t i = 0; i < num_; ++i) {
     const int64_t tile_bytes = std::max<int64_t>(TileBytesOf(*weights_[i]), 1);
-    const int64_t chunk_bytes = num_tokens_[i] >= kManyTokens ? many : few;
+    const int64_t chunk_bytes = num_tokens_[i] < kManyTokens
+                                    ? few
+                                    : std::max(few, share * num_blocks_[i]);
     const int64_t size = TilesOfChunk(chunk_bytes / tile_bytes);
     const int64_t tiles = kernels::NumTiles(weights_[i]->rows);
     tiles_per_chunk_[i] = size;
-    first_chunk_[i + 1] = first_chunk_[i] + (tiles + size - 1) / size;
+    first_chunk_[i + 1] =
+        first_chunk_[i] + num_blocks_[i] * ((tiles + size - 1) / size);
   }
 }
 
@@ -61,10 +70,16 @@ ProductChunks::Part ProductChunks::At(int64_t chunk) const {
   const int64_t* const after =
       std::upper_bound(first_chunk_ + 1, first_chunk_ + num_, chunk);
   const auto product = static_cast<size_t>(after - first_chunk_) - 1;
+  const int64_t in_product = chunk - first_chunk_[product];
+  const int64_t chunks = first_chunk_[product + 1] - first_chunk_[product];
+  const int64_t of_block = chunks / num_blocks_[product];
   const int64_t size = tiles_per_chunk_[product];
-  const int64_t begin = (chunk - first_chunk_[product]) * size;
+  const int64_t begin = in_product % of_block * size;
   const int64_t tiles = kernels::NumTiles(weights_[product]->rows);
-  return {product, begin, std::min(begin + size, tiles)};
+  return {.product = product,
+          .block = in_product / of_block,
+          .tile_begin = begin,
+          .tile_end = std::min(begin + size, tiles)};
 }
 
 ReadAhead::Piece ProductChunks::WeightsOf(int64_t chunk) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/thread_pool.h"
+#include "stage-worker/layers/token_blocks.h"
 #include "stage-worker/runtime/weights.h"
 
 namespace millrace::worker {
@@ -11,18 +12,15 @@ namespace millrace::worker {
 // Products that one operation of the thread pool holds at most.
 inline constexpr size_t kProductsMax = 64;
 
-// From so many tokens on chunks are long, and weights are not read ahead: each
-// chunk reads all packed activations, which come from far away and should serve
-// as many tiles as the balance of the threads allows.
-inline constexpr int64_t kManyTokens = 64;
-
-// The tiles of the products of one operation of the thread pool, laid end to
-// end and cut into chunks. Step thread; nothing is allocated.
+// The tiles of the products of one operation of the thread pool, once for each
+// block of their tokens, laid end to end and cut into chunks. Step thread;
+// nothing is allocated.
 class ProductChunks {
  public:
-  // Tiles of a product.
+  // Tiles of a product and a block of its tokens.
   struct Part {
     size_t product;
+    int64_t block;
     int64_t tile_begin;
     int64_t tile_end;
   };
@@ -44,6 +42,7 @@ class ProductChunks {
 
   const LoadedMatrix* weights_[kProductsMax];
   int64_t num_tokens_[kProductsMax];
+  int64_t num_blocks_[kProductsMax];
   int64_t tiles_per_chunk_[kProductsMax];
   int64_t first_chunk_[kProductsMax + 1] = {};
   size_t num_ = 0;

@@ -27,6 +27,7 @@ struct Packing {
 struct Schedule {
   kernels::MatMulArgs args[kProductsMax];
   kernels::MatMulFn functions[kProductsMax];
+  int64_t token_bytes[kProductsMax];  // of a packed token
   size_t num = 0;
   ProductChunks chunks;
 };
@@ -49,21 +50,44 @@ const std::byte* AddPiece(const StepContext& step, const ProductInput& input,
                .packed = packed},
       .form = form,
       .first_panel = packing.num_panels};
-  packing.num_panels += kernels::NumPanels(input.num_tokens);
+  const TokenBlocks blocks(input.num_tokens);
+  for (int64_t block = 0; block < blocks.num_blocks(); ++block) {
+    packing.num_panels += kernels::NumPanels(blocks.TokensOf(block));
+  }
   return packed;
+}
+
+// Packs what a piece has of the panels [begin, end) of all pieces.
+void PackPiece(const kernels::KernelTable& table, const Packing::Piece& piece,
+               int64_t begin, int64_t end) {
+  const TokenBlocks blocks(piece.args.num_tokens);
+  const int64_t token_bytes =
+      kernels::PackedTokenBytes(piece.form, piece.args.cols);
+  int64_t first = piece.first_panel;
+  for (int64_t block = 0; block < blocks.num_blocks(); ++block) {
+    kernels::PackActivationsArgs args = piece.args;
+    const int64_t token = blocks.BeginOf(block);
+    args.num_tokens = blocks.TokensOf(block);
+    args.packed += token * token_bytes;
+    if (args.row_index != nullptr) {
+      args.row_index += token;
+    } else {
+      args.x += token * args.x_stride;
+    }
+    const int64_t panels = kernels::NumPanels(args.num_tokens);
+    const int64_t from = std::max<int64_t>(begin - first, 0);
+    const int64_t to = std::min(end - first, panels);
+    if (from < to) {
+      table.pack_activations[static_cast<size_t>(piece.form)](args, from, to);
+    }
+    first += panels;
+  }
 }
 
 void Pack(StepContext& step, const Packing& packing) {
   ForRanges(step, packing.num_panels, 2, [&](int64_t begin, int64_t end, int) {
     for (size_t i = 0; i < packing.num_pieces; ++i) {
-      const Packing::Piece& piece = packing.pieces[i];
-      const int64_t panels = kernels::NumPanels(piece.args.num_tokens);
-      const int64_t from = std::max<int64_t>(begin - piece.first_panel, 0);
-      const int64_t to = std::min(end - piece.first_panel, panels);
-      if (from < to) {
-        step.kernels->pack_activations[static_cast<size_t>(piece.form)](
-            piece.args, from, to);
-      }
+      PackPiece(*step.kernels, packing.pieces[i], begin, end);
     }
   });
 }
@@ -94,6 +118,8 @@ void AddGroup(const StepContext& step, const ProductGroup& group,
     schedule.functions[schedule.num] =
         step.kernels->matmul[static_cast<size_t>(compute)]
                             [static_cast<size_t>(weight.format)];
+    schedule.token_bytes[schedule.num] =
+        kernels::PackedTokenBytes(form, weight.cols);
     ++schedule.num;
     schedule.chunks.Add(weight, group.input.num_tokens);
   }
@@ -115,8 +141,13 @@ void ReadAheadFor(StepContext& step, std::span<const ProductGroup> groups,
 
 void RunChunk(const Schedule& schedule, int64_t chunk) {
   const ProductChunks::Part part = schedule.chunks.At(chunk);
-  schedule.functions[part.product](schedule.args[part.product], part.tile_begin,
-                                   part.tile_end);
+  kernels::MatMulArgs args = schedule.args[part.product];
+  const TokenBlocks blocks(args.num_tokens);
+  const int64_t token = blocks.BeginOf(part.block);
+  args.num_tokens = blocks.TokensOf(part.block);
+  args.packed += token * schedule.token_bytes[part.product];
+  args.y += token * args.y_stride;
+  schedule.functions[part.product](args, part.tile_begin, part.tile_end);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "stage-worker/layers/product_chunks.h"
 
-#include <map>
 #include <random>
-#include <utility>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -33,9 +33,9 @@ std::vector<Product> RandomProducts(std::mt19937& random) {
   return products;
 }
 
-// Every tile of every product is in exactly one chunk; over random products of
-// few and many tokens on several threads.
-TEST(ProductChunks, CoverEveryTileOnce) {
+// Every token meets every tile of its product in exactly one chunk; over random
+// products of few and many tokens on several threads.
+TEST(ProductChunks, CoverEveryTokenAndTileOnce) {
   std::mt19937 random(71);
   for (int trial = 0; trial < 200; ++trial) {
     const std::vector<Product> products = RandomProducts(random);
@@ -43,10 +43,11 @@ TEST(ProductChunks, CoverEveryTileOnce) {
     int64_t expected = 0;
     for (const Product& product : products) {
       chunks.Add(product.weight, product.tokens);
-      expected += kernels::NumTiles(product.weight.rows);
+      expected += kernels::NumTiles(product.weight.rows) * product.tokens;
     }
     chunks.Cut(1 + static_cast<int>(random() % 8));
-    std::map<std::pair<size_t, int64_t>, int> seen;
+    int64_t met = 0;
+    std::set<std::tuple<size_t, int64_t, int64_t>> seen;
     for (int64_t chunk = 0; chunk < chunks.num_chunks(); ++chunk) {
       const ProductChunks::Part part = chunks.At(chunk);
       ASSERT_LT(part.product, products.size());
@@ -54,10 +55,30 @@ TEST(ProductChunks, CoverEveryTileOnce) {
       const Product& product = products[part.product];
       ASSERT_LE(part.tile_end, kernels::NumTiles(product.weight.rows));
       for (int64_t tile = part.tile_begin; tile < part.tile_end; ++tile) {
-        ASSERT_EQ((++seen[{part.product, tile}]), 1);
+        ASSERT_TRUE(seen.insert({part.product, part.block, tile}).second);
+        met += TokenBlocks(product.tokens).TokensOf(part.block);
       }
     }
-    EXPECT_EQ(static_cast<int64_t>(seen.size()), expected);
+    EXPECT_EQ(met, expected);
+  }
+}
+
+// Blocks follow each other, begin where packed memory has whole lines, and are
+// one for few tokens.
+TEST(TokenBlocks, CoverAllTokensInOrder) {
+  for (int64_t tokens = 1; tokens < 2000; ++tokens) {
+    const TokenBlocks blocks(tokens);
+    int64_t next = 0;
+    for (int64_t block = 0; block < blocks.num_blocks(); ++block) {
+      ASSERT_EQ(blocks.BeginOf(block), next);
+      ASSERT_EQ(next % 16, 0);
+      ASSERT_GT(blocks.TokensOf(block), 0);
+      next += blocks.TokensOf(block);
+    }
+    ASSERT_EQ(next, tokens);
+    if (tokens < kManyTokens) {
+      ASSERT_EQ(blocks.num_blocks(), 1);
+    }
   }
 }
 
