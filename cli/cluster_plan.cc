@@ -221,6 +221,14 @@ absl::StatusOr<PlannedRoute> ReadPlanFile(const std::string& path,
   if (digest != spec.digest) {
     return model.ErrorAt("digest", "is that of another model");
   }
+  MILLRACE_ASSIGN_OR_RETURN(const std::string placement,
+                            plan.StringOr("placement", ""));
+  if (placement == "streamed") {
+    return WithHint(plan.ErrorAt("placement",
+                                 "is streamed: workers of this version hold "
+                                 "all experts in memory and cannot run it"),
+                    "make a plan without --placement streamed");
+  }
   const Json* route = plan.Find("route");
   if (route == nullptr || !route->is_array() || route->get_array().empty()) {
     return plan.ErrorAt("route", "must be a list of at least one segment");

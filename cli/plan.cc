@@ -75,7 +75,8 @@ void PlanCommand::Define(CLI::App& app) {
   app.add_option("--objective", flags_.objective,
                  "throughput (default), concurrency, latency, nodes or energy");
   app.add_option("--placement", flags_.placement,
-                 "auto (default), contiguous or interleaved");
+                 "auto (default), contiguous, interleaved, or streamed: nodes "
+                 "may read experts from NVMe");
   app.add_option("--prompt-len", flags_.prompt_len,
                  "Tokens of a prompt, for TTFT");
   app.add_option("--output-len", flags_.output_len, "Tokens of an answer");
@@ -143,6 +144,12 @@ absl::Status PlanCommand::CheckFlags() const {
   }
   MILLRACE_RETURN_IF_ERROR(CheckSingleNode());
   MILLRACE_RETURN_IF_ERROR(CheckPlanFlags(flags_));
+  if (flags_.placement == "streamed" && !verify_.empty()) {
+    return UsageError("--verify",
+                      "goes without --placement streamed: workers of this "
+                      "version hold all experts in memory",
+                      "leave it out");
+  }
   if (flags_.cluster.empty() && workers_.empty() && !single_node_.chosen) {
     return UsageError("--cluster", "is missing",
                       "give a cluster file, see the user guide, or --workers");
@@ -174,11 +181,10 @@ absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
 absl::Status PlanCommand::RunSingleNode(Console& console) const {
   MILLRACE_ASSIGN_OR_RETURN(const ModelWorkload workload,
                             ReadModelWorkload(flags_, 1));
-  return PlanOnSingleNode(
-      *workload.model, single_node_,
-      {workload.options.contexts[0], workload.options.sequences(),
-       workload.shape, out_ == "-" ? "" : out_},
-      console);
+  return PlanOnSingleNode(*workload.model, single_node_,
+                          {workload.options.contexts[0],
+                           workload.options.sequences(), workload.shape, out_},
+                          console);
 }
 
 absl::Status PlanCommand::Show(const planner::Plan& plan,

@@ -58,12 +58,10 @@ absl::Status ReadAims(const PlanFlags& flags, planner::PlanOptions& options) {
     }
     options.objective = *objective;
   }
-  if (flags.placement == "streamed") {
+  if (flags.placement == "streamed" && !flags.costs.empty()) {
     return UsageError("--placement",
-                      flags.costs.empty()
-                          ? "'streamed' is not in this version"
-                          : "'streamed' needs a model: a cost file does not "
-                            "say what could be read from a disk",
+                      "'streamed' needs a model: a cost file does not say what "
+                      "could be read from a disk",
                       "give auto, contiguous or interleaved");
   }
   if (!flags.placement.empty()) {
@@ -72,7 +70,7 @@ absl::Status ReadAims(const PlanFlags& flags, planner::PlanOptions& options) {
       return UsageError(
           "--placement",
           absl::StrCat("'", Printable(flags.placement), "' is not known"),
-          "give auto, contiguous or interleaved");
+          "give auto, contiguous, interleaved or streamed");
     }
     options.placement = *placement;
   }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "boost/json/object.hpp"
 #include "planner/report/page.h"
+#include "planner/streamed/held_costs.h"
 
 namespace millrace::cli {
 
@@ -12,7 +13,9 @@ absl::Status WritePlanPage(const planner::Plan& plan, const PlanInputs& inputs,
                            const std::string& path) {
   planner::report::ReportInput report;
   report.plan = &plan;
-  report.costs = &inputs.costs;
+  const planner::ModelCosts costs = planner::streamed::CostsOfPlan(
+      inputs.costs, inputs.cluster, inputs.options, plan);
+  report.costs = &costs;
   report.cluster = &inputs.cluster;
   report.options = &inputs.options;
   report.scratch = inputs.scratch;

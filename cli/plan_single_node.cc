@@ -282,14 +282,15 @@ absl::Status PlanOnSingleNode(const PlannedModel& model,
   MILLRACE_ASSIGN_OR_RETURN(const SingleNodePlan plan,
                             planner::PlanSingleNode(model.sheet, options));
   const json::object document = PlanJson(model, options, plan);
-  if (!workload.out.empty()) {
+  if (!workload.out.empty() && workload.out != "-") {
     MILLRACE_RETURN_IF_ERROR(WriteFileAtomically(
         workload.out, absl::StrCat(WriteJson(document), "\n")));
   }
   if (console.json()) {
     console.OutJson(document);
   } else {
-    console.Out(PlanText(options, plan));
+    console.Out(workload.out == "-" ? absl::StrCat(WriteJson(document), "\n")
+                                    : PlanText(options, plan));
   }
   if (plan.fits) {
     return absl::OkStatus();

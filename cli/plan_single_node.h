@@ -34,7 +34,7 @@ struct SingleNodeWorkload {
   int64_t context = 0;
   int64_t sequences = 1;
   model::StageShape shape;  // of a stage with all layers
-  std::string out;          // file for the plan as JSON; empty: none
+  std::string out;          // file for the plan as JSON; -: stdout, empty: none
 };
 
 // Prints the plan. Keys of the document: version, model {name, digest}, fits,

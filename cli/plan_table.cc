@@ -53,6 +53,28 @@ void AppendStages(const planner::Plan& plan, const planner::Cluster& cluster,
   }
 }
 
+// What streamed stages hold and read of their experts; of many the first ones.
+void AppendReads(const planner::Plan& plan, const planner::Cluster& cluster,
+                 std::string& out) {
+  constexpr int kShown = 40;
+  int shown = 0;
+  for (const planner::PlanStage& stage : plan.stages) {
+    if (!stage.streamed.has_value() || stage.streamed->hit_share == 1 ||
+        ++shown > kShown) {
+      continue;
+    }
+    absl::StrAppendFormat(
+        &out, "%s%s holds %d of %d experts and reads %s in %s a pass\n",
+        shown == 1 ? "\n" : "", NameOf(cluster, stage.node),
+        stage.streamed->experts_held, stage.streamed->experts,
+        HumanSize(static_cast<int64_t>(stage.streamed->read_bytes.value_or(0))),
+        Seconds(stage.streamed->read_s));
+  }
+  if (shown > kShown) {
+    absl::StrAppendFormat(&out, "and %d others read too\n", shown - kShown);
+  }
+}
+
 const char* BindingText(planner::BindingKind kind) {
   switch (kind) {
     case planner::BindingKind::kMemory:
@@ -72,6 +94,7 @@ std::string PlanTable(const planner::Plan& plan,
   std::string out = absl::StrCat(plan.verdict, "\n");
   if (plan.fits) {
     AppendStages(plan, cluster, out);
+    AppendReads(plan, cluster, out);
     absl::StrAppend(&out, "\n");
     for (const planner::ContextConcurrency& entry : plan.concurrency) {
       absl::StrAppend(

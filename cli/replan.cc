@@ -217,6 +217,12 @@ absl::Status PlanFromPlan(const ReplanFlags& flags, const PlanFlags& plan,
     return InputError(flags.from, "holds no route: the model did not fit",
                       "make a plan that fits first");
   }
+  if (file.plan.placement == planner::PlacementKind::kStreamed) {
+    return InputError(flags.from,
+                      "is a streamed plan, which --from does not change in "
+                      "this version",
+                      "plan anew with --cluster and --placement streamed");
+  }
   // A plan file may be YAML; where it is, it carries no more than was read.
   const absl::StatusOr<Json> before = ParseJson(text, flags.from);
   Json document;

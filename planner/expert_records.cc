@@ -79,17 +79,21 @@ int64_t RecordBytes(const LayerSheet& layer, StoredAs format) {
   if (layer.experts == 0) {
     return 0;
   }
-  int64_t bytes = kHeaderBytes;
-  if (format == StoredAs::kVq3) {
-    for (const SheetMatrix& matrix : layer.expert.matrices) {
-      bytes += Vq3Bytes(matrix);
-    }
-    bytes += TotalsOf({{}, layer.expert.vectors}).weights_bytes;
-  } else {
+  if (format != StoredAs::kVq3) {
     // Tiles are multiples of 64 bytes, and so are vectors in memory.
-    bytes += TotalsOf(Requantised(layer.expert, format)).weights_bytes;
+    return RecordOfKept(
+        TotalsOf(Requantised(layer.expert, format)).weights_bytes);
+  }
+  int64_t bytes =
+      kHeaderBytes + TotalsOf({{}, layer.expert.vectors}).weights_bytes;
+  for (const SheetMatrix& matrix : layer.expert.matrices) {
+    bytes += Vq3Bytes(matrix);
   }
   return RoundUp(bytes, kRecordAlignment);
+}
+
+int64_t RecordOfKept(int64_t expert_bytes) {
+  return RoundUp(kHeaderBytes + expert_bytes, kRecordAlignment);
 }
 
 int64_t CodebookBytes(const LayerSheet& layer, StoredAs format) {

@@ -17,6 +17,10 @@ const char* NameOf(StoredAs format);
 // record is used where it was read to. 0: the layer has no experts.
 int64_t RecordBytes(const LayerSheet& layer, StoredAs format);
 
+// The record of an expert whose matrices and vectors are kept and take so many
+// bytes in memory, > 0.
+int64_t RecordOfKept(int64_t expert_bytes);
+
 // vq3: codebooks that go with the records of a layer, held in memory.
 int64_t CodebookBytes(const LayerSheet& layer, StoredAs format);
 

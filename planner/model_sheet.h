@@ -52,7 +52,9 @@ struct LayerSheet {
   int64_t experts_used = 0;
   PartSheet expert;        // one of them
   std::vector<KvRows> kv;  // empty: the layer keeps none of its own
-  int64_t window = 0;      // 0: all positions
+  // The layer before it whose KV it reads in place of its own; -1: none.
+  int64_t kv_from = -1;
+  int64_t window = 0;  // 0: all positions
   // f32 values that a sequence keeps whatever its length: the state of linear
   // attention, and the inputs that a short convolution still needs.
   int64_t recurrent_values = 0;

@@ -13,13 +13,17 @@ namespace millrace::planner {
 enum class Objective { kThroughput, kConcurrency, kLatency, kNodes, kEnergy };
 
 // Which routes are considered. kAuto: the better of contiguous and interleaved,
-// contiguous where it is as good.
-enum class PlacementKind { kAuto, kContiguous, kInterleaved };
+// contiguous where it is as good. kStreamed: contiguous, of nodes that may read
+// experts from NVMe (streamed/).
+enum class PlacementKind { kAuto, kContiguous, kInterleaved, kStreamed };
 
 // Positions, sequences and rows that a plan may be asked for, at most, and how
 // many lengths at once.
 inline constexpr int64_t kLengthMax = int64_t{1} << 30;
 inline constexpr size_t kContextsMax = 1000;
+
+// Micro-batches that a coordinator runs at once, at most.
+inline constexpr int64_t kMicrobatchesRunMax = 4096;
 
 // What a model is planned for; all numbers from 1 to kLengthMax.
 struct PlanOptions {
@@ -43,6 +47,16 @@ struct RouteEntry {
   [[nodiscard]] LayerRun run() const { return {first_layer, last_layer + 1}; }
 };
 
+// What a node of a streamed plan holds of its experts and reads of the others.
+struct StreamedStage {
+  int64_t experts = 0;  // of its layers
+  int64_t experts_held = 0;
+  double hit_share = 1;  // as if every expert were equally likely
+  // Of a pass of the plan's rows, on average; nothing where these are unknown.
+  std::optional<double> read_bytes;
+  std::optional<double> read_s;  // a part of segment_s
+};
+
 // All that one node holds, in however many runs of layers.
 struct PlanStage {
   int64_t node = 0;
@@ -54,6 +68,7 @@ struct PlanStage {
   std::optional<double> segment_s;
   int64_t kv_bytes = 0;        // pools for the sequences that must fit
   int64_t resident_bytes = 0;  // of the worker's process, once loaded
+  std::optional<StreamedStage> streamed;  // of streamed plans
 };
 
 struct ContextConcurrency {

@@ -21,6 +21,8 @@ namespace {
 // Nodes times layers beyond which one more search takes too long to look for
 // advice: a plan of 10,000 nodes should take about a second in all.
 constexpr int64_t kWorkMax = 500'000;
+// The same of streamed plans, whose runs take longer to look at.
+constexpr int64_t kStreamedWorkMax = 20'000;
 // An effect below this share is not worth a sentence.
 constexpr double kLeastGain = 0.005;
 
@@ -193,6 +195,16 @@ class Adviser {
                    rate *= 2;
                  }
                });
+    if (input_.options->placement == PlacementKind::kStreamed) {
+      TryCluster("NVMe of twice the bandwidth on every node",
+                 [](Cluster& cluster) {
+                   for (Node& each : cluster.nodes) {
+                     if (each.nvme_bandwidth.has_value()) {
+                       *each.nvme_bandwidth *= 2;
+                     }
+                   }
+                 });
+    }
     if (plan_.stages.size() > 1) {
       TryCluster("links of twice the bandwidth", [](Cluster& cluster) {
         const auto faster = [](Link& link) {
@@ -208,6 +220,16 @@ class Adviser {
     }
   }
 
+  // A cost file does not say what could be read from a disk.
+  [[nodiscard]] bool StreamingIsOpen() const {
+    const std::vector<Node>& nodes = input_.cluster->nodes;
+    return input_.options->placement != PlacementKind::kStreamed &&
+           !input_.costs->digest.empty() &&
+           std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+             return node.nvme_bandwidth.has_value();
+           });
+  }
+
   void TryWorkload() {
     const int64_t context = input_.options->contexts[0];
     if (context > 1) {
@@ -219,6 +241,11 @@ class Adviser {
         (!plan_.fits || input_.options->objective == Objective::kNodes)) {
       TryOptions(absl::StrCat("--concurrency ", sequences / 2),
                  [](PlanOptions& options) { *options.concurrency /= 2; });
+    }
+    if (!plan_.fits && StreamingIsOpen()) {
+      TryOptions("--placement streamed", [](PlanOptions& options) {
+        options.placement = PlacementKind::kStreamed;
+      });
     }
     if (input_.options->placement == PlacementKind::kContiguous) {
       TryOptions("--placement interleaved", [](PlanOptions& options) {
@@ -242,9 +269,12 @@ class Adviser {
 }  // namespace
 
 std::vector<Advice> AdviceFor(const PlanInput& input, const Plan& plan) {
+  const int64_t most = input.options->placement == PlacementKind::kStreamed
+                           ? kStreamedWorkMax
+                           : kWorkMax;
   // Both factors are at most 100,000: no overflow.
   if (static_cast<int64_t>(input.cluster->nodes.size() *
-                           input.costs->layers.size()) > kWorkMax) {
+                           input.costs->layers.size()) > most) {
     return {};
   }
   return Adviser(input, plan).Advise();

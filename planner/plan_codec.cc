@@ -47,6 +47,13 @@ json::array StagesJson(const Plan& plan, const Cluster& cluster,
       out["kv_bytes"] = stage.kv_bytes;
       out["resident_bytes"] = stage.resident_bytes;
     }
+    if (stage.streamed.has_value()) {
+      out["experts"] = stage.streamed->experts;
+      out["experts_held"] = stage.streamed->experts_held;
+      out["hit_rate"] = stage.streamed->hit_share;
+      out["read_bytes"] = OrNull(stage.streamed->read_bytes);
+      out["read_s"] = OrNull(stage.streamed->read_s);
+    }
     stages.push_back(std::move(out));
   }
   return stages;
@@ -64,7 +71,7 @@ json::array ConcurrencyJson(const Plan& plan, const Cluster& cluster) {
 
 // Read from the files, or sums of that, is `given`; what was computed from it
 // or chosen is `estimated`. A cluster file does not say what was measured.
-json::object Provenance() {
+json::object Provenance(bool streamed) {
   json::object words;
   for (const char* key :
        {"stages.weights_bytes", "stages.kv_bytes_per_token",
@@ -96,6 +103,15 @@ json::object Provenance() {
                           "bounds.gap",
                           "advice.effect"}) {
     words[key] = "estimated";
+  }
+  if (streamed) {
+    // What is resident was chosen.
+    words["stages.weights_bytes"] = "estimated";
+    words["stages.experts"] = "given";
+    for (const char* key : {"stages.experts_held", "stages.hit_rate",
+                            "stages.read_bytes", "stages.read_s"}) {
+      words[key] = "estimated";
+    }
   }
   return words;
 }
@@ -157,7 +173,7 @@ Json PlanToJson(const Plan& plan, const ModelCosts& costs,
     notes.push_back(json::string(note));
   }
   out["notes"] = std::move(notes);
-  out["provenance"] = Provenance();
+  out["provenance"] = Provenance(plan.placement == PlacementKind::kStreamed);
   out["inputs"] = {{"cluster", ClusterToJson(cluster)},
                    {"costs", CostsToJson(costs)},
                    {"options", OptionsJson(options)}};

@@ -26,6 +26,8 @@ const char* NameOf(PlacementKind placement) {
       return "contiguous";
     case PlacementKind::kInterleaved:
       return "interleaved";
+    case PlacementKind::kStreamed:
+      return "streamed";
   }
   return "";
 }
@@ -56,7 +58,7 @@ std::optional<Objective> ObjectiveNamed(absl::string_view name) {
 std::optional<PlacementKind> PlacementNamed(absl::string_view name) {
   for (const PlacementKind placement :
        {PlacementKind::kAuto, PlacementKind::kContiguous,
-        PlacementKind::kInterleaved}) {
+        PlacementKind::kInterleaved, PlacementKind::kStreamed}) {
     if (name == NameOf(placement)) {
       return placement;
     }

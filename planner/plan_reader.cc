@@ -15,6 +15,7 @@
 #include "planner/costs_codec.h"
 #include "planner/plan_names.h"
 #include "planner/plan_numbers.h"
+#include "planner/streamed/held_costs.h"
 #include "planner/yaml_map.h"
 
 namespace millrace::planner {
@@ -246,12 +247,15 @@ class PlanFileReader {
                               top.String("placement"));
     const std::optional<PlacementKind> kind = PlacementNamed(placement);
     if (!kind.has_value() || *kind == PlacementKind::kAuto) {
-      return top.ErrorAt("placement", "must be contiguous or interleaved",
-                         kHint);
+      return top.ErrorAt("placement",
+                         "must be contiguous, interleaved or streamed", kHint);
     }
     file_.plan.placement = *kind;
     const CostModel model(file_.costs, file_.cluster, file_.options.contexts[0],
                           file_.scratch);
+    if (*kind == PlacementKind::kStreamed) {
+      return WorkOutStreamed(top, model);
+    }
     for (const NodeRuns& node : RunsByNode(file_.plan.route)) {
       if (!model.Fits(node.node, node.runs, file_.options.sequences())) {
         return top.ErrorAt(
@@ -265,6 +269,24 @@ class PlanFileReader {
       }
     }
     FillNumbers(model, file_.options, file_.plan);
+    return absl::OkStatus();
+  }
+
+  absl::Status WorkOutStreamed(const YamlMap& top, const CostModel& model) {
+    if (RunsByNode(file_.plan.route).size() != file_.plan.route.size()) {
+      return top.ErrorAt(
+          "route", "names a node twice, which a streamed plan does not", kHint);
+    }
+    MILLRACE_RETURN_IF_ERROR(streamed::CheckExperts(
+        file_.costs, absl::StrCat(object_, ": inputs.costs")));
+    if (const absl::Status filled = streamed::FillStreamed(
+            streamed::StreamedNodes(model, file_.options.sequences()),
+            file_.options, file_.plan);
+        !filled.ok()) {
+      return top.ErrorAt("stages",
+                         "need more memory or NVMe space than their nodes have",
+                         kHint);
+    }
     return absl::OkStatus();
   }
 

@@ -14,7 +14,8 @@ struct PlanFile {
   Cluster cluster;
   PlanOptions options;
   // Every number is worked out again from the route, the costs and the cluster,
-  // not believed. `bounds` and `advice` are empty.
+  // not believed. `bounds` and `advice` are empty. Those of a streamed plan
+  // follow from streamed::CostsOfPlan().
   Plan plan;
   // Of the plan's stages as the file says; of other runs, which nobody knows,
   // the largest of those.

@@ -209,6 +209,12 @@ std::vector<std::string> NotesOn(const CostModel& model, const Plan& plan) {
     notes.push_back(absl::StrCat("times are unknown, the cluster file lacks ",
                                  MissingForTimes(model)));
   }
+  if (plan.microbatches.value_or(0) > kMicrobatchesRunMax) {
+    notes.push_back(
+        absl::StrCat("the pipeline is full with ", *plan.microbatches,
+                     " micro-batches, a coordinator runs at most ",
+                     kMicrobatchesRunMax, ": less tokens/s than planned"));
+  }
   if (plan.fits && plan.bounds.gap.value_or(0) > 0) {
     notes.push_back(
         absl::StrFormat("not proven best: no plan is more than %.2g %% better",

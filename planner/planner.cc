@@ -13,6 +13,7 @@
 #include "planner/plan_numbers.h"
 #include "planner/plan_once.h"
 #include "planner/plan_verdict.h"
+#include "planner/streamed/plan_streamed.h"
 
 namespace millrace::planner {
 namespace {
@@ -73,11 +74,19 @@ absl::StatusOr<std::string> ComparedWithContiguous(const CostModel& model,
 }  // namespace
 
 absl::StatusOr<Plan> PlanOnce(const PlanInput& input) {
-  return PlanWith(ModelOf(input), input);
+  return input.options->placement == PlacementKind::kStreamed
+             ? streamed::PlanStreamedOnce(input)
+             : PlanWith(ModelOf(input), input);
 }
 
 absl::StatusOr<Plan> MakePlan(const PlanInput& input) {
   MILLRACE_RETURN_IF_ERROR(CheckCosts(*input.costs, input.costs->name));
+  if (input.options->placement == PlacementKind::kStreamed) {
+    MILLRACE_ASSIGN_OR_RETURN(Plan plan, streamed::PlanStreamedOnce(input));
+    streamed::DescribeStreamed(input, plan);
+    plan.advice = AdviceFor(input, plan);
+    return plan;
+  }
   const CostModel model = ModelOf(input);
   MILLRACE_ASSIGN_OR_RETURN(Plan plan, PlanWith(model, input));
   MILLRACE_ASSIGN_OR_RETURN(const std::string compared,

@@ -1,8 +1,10 @@
 #include "planner/sheet_scratch.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
+#include "absl/numeric/int128.h"
 #include "model/spec/stage_memory.h"
 
 namespace millrace::planner {
@@ -64,13 +66,45 @@ int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
              model::PackedRowsBytesMax(ffn_rows, std::max(widths.cols, hidden));
 }
 
+// Copies of KV that layers of a node read and no layer of it keeps.
+int64_t CopiedKvBytes(const ModelSheet& sheet, std::span<const LayerRun> runs,
+                      const ScratchShape& shape) {
+  std::set<int64_t> wanted;
+  for (const LayerRun& run : runs) {
+    for (int64_t i = run.begin; i < run.end; ++i) {
+      const int64_t from = sheet.layers[static_cast<size_t>(i)].kv_from;
+      const bool here =
+          std::any_of(runs.begin(), runs.end(), [from](const LayerRun& held) {
+            return held.begin <= from && from < held.end;
+          });
+      if (from >= 0 && !here) {
+        wanted.insert(from);
+      }
+    }
+  }
+  constexpr int64_t kBlock = model::kKvBlockPositions;
+  const int64_t all = (shape.context + kBlock - 1) / kBlock * kBlock;
+  absl::int128 bytes = 0;
+  for (const int64_t from : wanted) {
+    const LayerSheet& layer = sheet.layers[static_cast<size_t>(from)];
+    const int64_t most = KvPositionsMax(layer.window, shape.kept.prefill_chunk);
+    bytes += absl::int128(shape.sequences) *
+             (most > 0 ? std::min(most, all) : all) *
+             KvBytesPerToken(layer, shape.kept.kv);
+  }
+  // More than any memory, and sums with it stay in range.
+  constexpr int64_t kMost = int64_t{1} << 60;
+  return bytes > kMost ? kMost : static_cast<int64_t>(bytes);
+}
+
 }  // namespace
 
 ScratchFunction ScratchOfSheet(const ModelSheet& sheet,
                                const ScratchShape& shape) {
   return [&sheet, shape](std::span<const LayerRun> runs) {
     const auto layers = static_cast<int64_t>(sheet.layers.size());
-    int64_t bytes = shape.process.Of(runs, layers);
+    int64_t bytes =
+        shape.process.Of(runs, layers) + CopiedKvBytes(sheet, runs, shape);
     for (const LayerRun& run : runs) {
       bytes += RunBytes(sheet, run, shape.rows_max);
     }

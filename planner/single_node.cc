@@ -11,13 +11,10 @@
 #include "base/quantity.h"
 #include "base/status_macros.h"
 #include "model/spec/stage_memory.h"
+#include "planner/expert_cache.h"
 
 namespace millrace::planner {
 namespace {
-
-// Reads that are under way at once beside the records in use: enough to keep
-// an NVMe device busy with records of megabytes.
-constexpr int64_t kReadsInFlight = 8;
 
 double AsDouble(int64_t value) { return static_cast<double>(value); }
 
@@ -37,6 +34,18 @@ constexpr std::array<HitPoint, 8> kMeasuredHits = {{{0, 0},
                                                     {3194 / 6656.0, 0.86},
                                                     {1, 1}}};
 
+ExpertDemand DemandOf(const ModelSheet& sheet,
+                      const SingleNodeOptions& options) {
+  ExpertDemand demand;
+  for (const LayerSheet& layer : sheet.layers) {
+    demand.records += layer.experts;
+    demand.record_bytes =
+        std::max(demand.record_bytes, RecordBytes(layer, options.experts));
+    demand.used_most = std::max(demand.used_most, layer.experts_used);
+  }
+  return demand;
+}
+
 MemoryFloor FloorOf(const ModelSheet& sheet, const SingleNodeOptions& options) {
   MemoryFloor floor;
   const auto trunk = [&](const PartSheet& part) {
@@ -51,8 +60,6 @@ MemoryFloor FloorOf(const ModelSheet& sheet, const SingleNodeOptions& options) {
   trunk(last);
   constexpr int64_t kBlock = model::kKvBlockPositions;
   const int64_t positions = (options.context + kBlock - 1) / kBlock * kBlock;
-  int64_t record = 0;
-  int64_t wanted = 0;
   for (const LayerSheet& layer : sheet.layers) {
     trunk(layer.weights);
     trunk(layer.tables);
@@ -63,13 +70,11 @@ MemoryFloor FloorOf(const ModelSheet& sheet, const SingleNodeOptions& options) {
                       (most > 0 ? std::min(most, positions) : positions) *
                       KvBytesPerToken(layer, options.shape.kv);
     floor.state_bytes += options.sequences * StateBytes(layer);
-    const int64_t bytes = RecordBytes(layer, options.experts);
-    record = std::max(record, bytes);
-    wanted = std::max(wanted, layer.experts_used);
   }
+  const ExpertDemand demand = DemandOf(sheet, options);
   floor.scratch_bytes = options.scratch_bytes;
-  floor.read_buffer_bytes = record > 0 ? kReadsInFlight * record : 0;
-  floor.working_set_bytes = wanted * record;
+  floor.read_buffer_bytes = demand.read_buffer_bytes();
+  floor.working_set_bytes = demand.working_set_bytes();
   return floor;
 }
 
@@ -87,26 +92,29 @@ double MemoryBytesPerToken(const ModelSheet& sheet,
 void CountRecords(const ModelSheet& sheet, const SingleNodeOptions& options,
                   SingleNodePlan& plan) {
   plan.bundle_bytes = plan.floor.trunk_bytes;
+  const ExpertDemand demand = DemandOf(sheet, options);
+  plan.records = demand.records;
+  plan.record_bytes = demand.record_bytes;
   for (const LayerSheet& layer : sheet.layers) {
     const int64_t bytes = RecordBytes(layer, options.experts);
-    plan.records += layer.experts;
     plan.records_per_token += layer.experts_used;
-    plan.record_bytes = std::max(plan.record_bytes, bytes);
     plan.cold_bytes_per_token += layer.experts_used * bytes;
     plan.bundle_bytes += layer.experts * bytes;
   }
 }
 
-void FillCache(const SingleNodeOptions& options, SingleNodePlan& plan) {
+void FillCache(const ModelSheet& sheet, const SingleNodeOptions& options,
+               SingleNodePlan& plan) {
+  const ExpertDemand demand = DemandOf(sheet, options);
   if (plan.records == 0) {
     plan.hit_rate = {1, 1};
     return;
   }
   const int64_t room =
       options.memory_bytes - plan.floor.total() + plan.floor.working_set_bytes;
-  plan.cache_records = std::min(plan.records, room / plan.record_bytes);
+  plan.cache_records = demand.CachedRecords(room);
   plan.cache_bytes = plan.cache_records * plan.record_bytes;
-  const double share = AsDouble(plan.cache_records) / AsDouble(plan.records);
+  const double share = demand.EvenHitShare(plan.cache_records);
   plan.hit_rate = {share, std::max(share, MeasuredHitRate(share))};
   const double cold = AsDouble(plan.cold_bytes_per_token);
   plan.bytes_per_token = {cold * (1 - plan.hit_rate.high),
@@ -283,7 +291,7 @@ absl::StatusOr<SingleNodePlan> PlanSingleNode(
     AddAdvice(sheet, options, plan);
     return plan;
   }
-  FillCache(options, plan);
+  FillCache(sheet, options, plan);
   FillSpeed(options, plan);
   plan.verdict = WhyYes(options, plan);
   return plan;

@@ -143,6 +143,14 @@ absl::StatusOr<CheckedPlan> Read(absl::string_view text,
     return InputError(object, "is the plan of a model that does not fit",
                       "make one that fits");
   }
+  MILLRACE_ASSIGN_OR_RETURN(const std::string placement,
+                            plan.StringOr("placement", ""));
+  if (placement == "streamed") {
+    return InputError(object,
+                      "is a streamed plan: workers of this version hold all "
+                      "experts in memory and cannot run it",
+                      "make a plan without --placement streamed");
+  }
   CheckedPlan out;
   MILLRACE_RETURN_IF_ERROR(ReadModel(plan, object, out));
   MILLRACE_RETURN_IF_ERROR(ReadStages(plan, object, out));

@@ -171,6 +171,7 @@ void AddLayer(SheetBuilder& builder, LayerSheet& layer,
       layer.window > 0 ? "window attention, " : "attention, ",
       shape.experts > 0 ? "experts" : "dense", shares ? ", shared KV" : "");
   layer.vectors = VectorsBefore(shape, i);
+  layer.kv_from = shares ? KvSource(shape, layer.window > 0) : -1;
   for (int norm = 0; norm < 4; ++norm) {
     builder.Vector(layer.weights, shape.hidden);
   }

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint/spec_from_config.h"
+#include "planner/sheet_scratch.h"
 #include "planner/spec_sheet.h"
 
 namespace millrace::planner {
@@ -208,6 +209,37 @@ TEST(ConfigSheet, SharedKvAndEmbeddingsPerLayer) {
   // Twice as wide where KV is shared.
   EXPECT_EQ(sheet.layers[14].weights.matrices[4].rows, 6144);
   EXPECT_EQ(sheet.layers[15].weights.matrices[2].rows, 12288);
+}
+
+// A node whose layers read KV that another one keeps needs a copy of it, once
+// for each kind of layer; provoked by cuts around layers 13 and 14.
+TEST(ConfigSheet, SharedKvBehindACut) {
+  const ModelSheet sheet = SheetOf("gemma-4-e2b");
+  ScratchShape shape = {16, {}, 0, 1000, {kKv, 256}};
+  const ScratchFunction without = ScratchOfSheet(sheet, shape);
+  shape.sequences = 3;
+  const ScratchFunction with = ScratchOfSheet(sheet, shape);
+  // 16 whole blocks; of a window of 512, a chunk and a block more.
+  const int64_t full = 3 * 1024 * 2048;
+  const int64_t window = 3 * (512 + 256 + 64) * 1024;
+  const auto copied = [&](const std::vector<LayerRun>& runs) {
+    return with(runs) - without(runs);
+  };
+  EXPECT_EQ(copied({{0, 35}}), 0);
+  EXPECT_EQ(copied({{13, 35}}), 0);
+  EXPECT_EQ(copied({{0, 15}}), 0);
+  EXPECT_EQ(copied({{1, 13}}), 0);
+  EXPECT_EQ(copied({{14, 35}}), window);
+  EXPECT_EQ(copied({{15, 35}}), window + full);
+  EXPECT_EQ(copied({{16, 19}}), window);
+  EXPECT_EQ(copied({{19, 20}}), full);
+  EXPECT_EQ(copied({{0, 14}, {20, 35}}), full);
+  EXPECT_EQ(copied({{3, 5}, {13, 14}, {33, 35}}), full);
+  // Sums beyond any memory are cut.
+  shape.sequences = int64_t{1} << 30;
+  shape.context = int64_t{1} << 30;
+  const LayerRun run = {15, 35};
+  EXPECT_GT(ScratchOfSheet(sheet, shape)({&run, 1}), int64_t{1} << 59);
 }
 
 TEST(ConfigSheet, StateOfConvolutionsAndDeltaNetworks) {
