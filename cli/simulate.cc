@@ -67,13 +67,18 @@ absl::Status SimulateCommand::Run(Console& console) {
                             ReadFile(plan_, kPlanBytesMax));
   MILLRACE_ASSIGN_OR_RETURN(const planner::PlanFile file,
                             planner::ParsePlan(text, plan_));
+  MILLRACE_ASSIGN_OR_RETURN(const coordinator::BeyondPlan beyond,
+                            flags_.Beyond());
   MILLRACE_ASSIGN_OR_RETURN(
       const SimulatedPipeline pipeline,
       coordinator::PipelineOfPlan(file.costs, file.cluster, file.options,
-                                  file.plan));
+                                  file.plan, beyond));
   SimulatedLoad load;
   load.model = file.costs.name;
-  MILLRACE_ASSIGN_OR_RETURN(load.options, flags_.Options(pipeline));
+  load.beyond = beyond;
+  MILLRACE_ASSIGN_OR_RETURN(load.options, flags_.Options(pipeline, []() {
+    return Interrupts() == 0;
+  }));
   if (flags_.find_rate) {
     MILLRACE_RETURN_IF_ERROR(FindHighestRate(pipeline, load, console));
   } else {
@@ -141,13 +146,15 @@ absl::Status SimulateCommand::FindHighestRate(const SimulatedPipeline& pipeline,
                      ")"),
         "allow more time, or plan for --objective latency");
   }
+  int64_t runs = 0;
   const auto play = [&](double rate) -> absl::StatusOr<RateTrial> {
     LoadOptions options = load.options;
+    ++runs;
     options.workload.arrivals.rate = rate;
     MILLRACE_ASSIGN_OR_RETURN(
         LoadReport report,
-        Play(pipeline, options, absl::StrFormat("%.4g requests/s", rate),
-             console));
+        Play(pipeline, options,
+             absl::StrFormat("run %d, %.4g requests/s", runs, rate), console));
     const RateTrial trial{.meets = report.MeetsLimits(),
                           .at_once = report.arriving * 100 < report.duration};
     if (trial.meets && rate > load.options.workload.arrivals.rate) {

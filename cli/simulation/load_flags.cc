@@ -1,6 +1,7 @@
 #include "cli/simulation/load_flags.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "base/quantity.h"
 #include "base/status_macros.h"
 #include "coordinator/core/kv_ledger.h"
-#include "coordinator/simulation/load_files.h"
 
 namespace millrace::cli {
 namespace {
@@ -46,6 +46,35 @@ absl::Status CheckRange(absl::string_view option, double value, double least,
                     absl::StrCat("give a number from ", least, " to ", most));
 }
 
+// As ReadFile, in pieces between which it asks whether to go on.
+absl::StatusOr<std::string> ReadTrace(const std::string& path,
+                                      const coordinator::GoOn& go_on) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  MILLRACE_ASSIGN_OR_RETURN(const auto file, RandomAccessFile::Open(path));
+  if (file->size() > kFileBytesMax) {
+    return InputError(
+        Printable(path, 512),
+        absl::StrCat("is ", file->size(), " bytes, more than the ",
+                     kFileBytesMax, " that a trace may have"),
+        "give a part of it");
+  }
+  std::string content;
+  content.reserve(static_cast<size_t>(file->size()));
+  for (int64_t offset = 0; offset < file->size(); offset += kPiece) {
+    if (go_on != nullptr && !go_on()) {
+      return absl::CancelledError("reading was interrupted");
+    }
+    const auto size =
+        static_cast<size_t>(std::min(kPiece, file->size() - offset));
+    content.resize(content.size() + size);
+    MILLRACE_RETURN_IF_ERROR(file->Read(
+        offset,
+        absl::MakeSpan(reinterpret_cast<std::byte*>(content.data() + offset),
+                       size)));
+  }
+  return content;
+}
+
 }  // namespace
 
 void LoadFlags::Define(CLI::App& app) {
@@ -74,6 +103,11 @@ void LoadFlags::Define(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--find-rate", find_rate,
                "Find the highest rate that meets --slo, within 1 %");
+  app.add_flag("--sequence-reads", sequence_reads,
+               "Count also what passes read of KV caches and states, which a "
+               "plan's times leave out");
+  app.add_option("--coordinator-time", coordinator_time,
+                 "Count also what the coordinator takes for a frame, as 30us");
 }
 
 absl::Status LoadFlags::Check() const {
@@ -132,8 +166,24 @@ absl::Status LoadFlags::CheckLengths(const Workload& workload,
   return absl::OkStatus();
 }
 
+absl::StatusOr<coordinator::BeyondPlan> LoadFlags::Beyond() const {
+  coordinator::BeyondPlan beyond;
+  beyond.sequence_reads = sequence_reads;
+  if (!coordinator_time.empty()) {
+    const absl::StatusOr<absl::Duration> time = ParseDuration(coordinator_time);
+    if (!time.ok() || *time > absl::Seconds(1)) {
+      return UsageError("--coordinator-time",
+                        absl::StrCat("'", Printable(coordinator_time),
+                                     "' is no duration from 0 to 1 s"),
+                        "write it as 30us");
+    }
+    beyond.coordinator_s = absl::ToDoubleSeconds(*time);
+  }
+  return beyond;
+}
+
 absl::StatusOr<LoadOptions> LoadFlags::Options(
-    const SimulatedPipeline& pipeline) const {
+    const SimulatedPipeline& pipeline, const coordinator::GoOn& go_on) const {
   MILLRACE_RETURN_IF_ERROR(Check());
   LoadOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.limits, ParseServiceLimits(slo));
@@ -146,10 +196,9 @@ absl::StatusOr<LoadOptions> LoadFlags::Options(
   workload.output = {.tokens = output_len, .spread = range_ratio};
   workload.seed = seed;
   if (!trace.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::string text,
-                              ReadFile(trace, kFileBytesMax));
+    MILLRACE_ASSIGN_OR_RETURN(const std::string text, ReadTrace(trace, go_on));
     MILLRACE_ASSIGN_OR_RETURN(workload.arrivals.trace,
-                              coordinator::ParseTrace(text, trace));
+                              coordinator::ParseTrace(text, trace, go_on));
     workload.requests = requests.value_or(kRequestsMax);
   }
   MILLRACE_RETURN_IF_ERROR(CheckLengths(workload, pipeline));

@@ -7,8 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "coordinator/simulation/load_files.h"
 #include "coordinator/simulation/load_report.h"
 #include "coordinator/simulation/load_simulation.h"
+#include "coordinator/simulation/pipeline_of_plan.h"
 #include "coordinator/simulation/simulated_pipeline.h"
 
 namespace CLI {
@@ -31,12 +33,17 @@ struct LoadFlags {
   std::string faults;
   uint64_t seed = 0;
   bool find_rate = false;
+  bool sequence_reads = false;
+  std::string coordinator_time;
 
   void Define(CLI::App& app);
   // UsageError where options are missing, exclude each other or are out of
-  // range; reads the files.
+  // range; reads the files. `go_on`: as ParseTrace asks.
   [[nodiscard]] absl::StatusOr<coordinator::LoadOptions> Options(
-      const coordinator::SimulatedPipeline& pipeline) const;
+      const coordinator::SimulatedPipeline& pipeline,
+      const coordinator::GoOn& go_on = {}) const;
+  // What is to be counted beyond the plan's times.
+  [[nodiscard]] absl::StatusOr<coordinator::BeyondPlan> Beyond() const;
 
  private:
   [[nodiscard]] absl::Status Check() const;

@@ -162,7 +162,10 @@ void AppendOwnKeys(const SimulatedLoad& load, boost::json::object& json) {
                             ? Json(nullptr)
                             : Json(boost::json::string(report.first_error));
   json["slo"] = SloJson(load);
+  json["sequence_reads"] = load.beyond.sequence_reads;
+  json["coordinator_s"] = load.beyond.coordinator_s;
   json["microbatches"] = report.microbatches;
+  json["microbatches_wanted"] = report.microbatches_wanted;
   json["pipeline_fill"] = report.pipeline_fill;
   json["frames"] = report.frames;
   boost::json::array stages;
@@ -235,6 +238,13 @@ std::string LoadReportText(SimulatedLoad& load) {
       "at most %d requests at a time; %d micro-batches, %.1f%% of them under "
       "way\n",
       report.concurrent_max, report.microbatches, 100 * report.pipeline_fill);
+  if (report.microbatches_wanted > report.microbatches) {
+    absl::StrAppendFormat(
+        &out,
+        "%d micro-batches would fill the pipeline, a coordinator runs at most "
+        "%d: nodes wait\n",
+        report.microbatches_wanted, report.microbatches);
+  }
   AppendNodes(report, out);
   return out;
 }

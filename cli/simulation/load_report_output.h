@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "coordinator/simulation/load_report.h"
 #include "coordinator/simulation/load_simulation.h"
+#include "coordinator/simulation/pipeline_of_plan.h"
 
 namespace millrace::cli {
 
@@ -14,6 +15,7 @@ namespace millrace::cli {
 struct SimulatedLoad {
   std::string model;
   coordinator::LoadOptions options;
+  coordinator::BeyondPlan beyond;
   bool rate_searched = false;  // the rate is the highest that meets the limits
   // More requests might show that a lower one is: all came at once.
   bool rate_unbounded = false;

@@ -1,6 +1,7 @@
 #include "coordinator/simulation/load_files.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +55,41 @@ absl::Status ForEachLine(absl::string_view text, absl::string_view object,
     const std::string where = absl::StrCat(object, ": line ", number);
     if (const absl::Status taken = TakeOne(line, where, take); !taken.ok()) {
       return WithHint(taken, hint);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Entries sorted between two questions whether to go on: some milliseconds.
+constexpr size_t kSortedAtOnce = 1 << 18;
+
+absl::Status Ask(const GoOn& go_on) {
+  return go_on == nullptr || go_on()
+             ? absl::OkStatus()
+             : absl::CancelledError("reading was interrupted");
+}
+
+// As std::stable_sort, which cannot be interrupted: by blocks, then merged.
+absl::Status SortByTime(std::vector<TraceEntry>& trace, const GoOn& go_on) {
+  const auto earlier = [](const TraceEntry& a, const TraceEntry& b) {
+    return a.at < b.at;
+  };
+  if (std::is_sorted(trace.begin(), trace.end(), earlier)) {
+    return absl::OkStatus();
+  }
+  const auto at = [&trace](size_t index) {
+    return trace.begin() +
+           static_cast<std::ptrdiff_t>(std::min(index, trace.size()));
+  };
+  for (size_t begin = 0; begin < trace.size(); begin += kSortedAtOnce) {
+    MILLRACE_RETURN_IF_ERROR(Ask(go_on));
+    std::stable_sort(at(begin), at(begin + kSortedAtOnce), earlier);
+  }
+  for (size_t size = kSortedAtOnce; size < trace.size(); size *= 2) {
+    for (size_t begin = 0; begin < trace.size(); begin += 2 * size) {
+      MILLRACE_RETURN_IF_ERROR(Ask(go_on));
+      std::inplace_merge(at(begin), at(begin + size), at(begin + 2 * size),
+                         earlier);
     }
   }
   return absl::OkStatus();
@@ -176,10 +212,12 @@ absl::StatusOr<Fault> ReadFault(const JsonObject& line,
 }  // namespace
 
 absl::StatusOr<std::vector<TraceEntry>> ParseTrace(absl::string_view text,
-                                                   absl::string_view object) {
+                                                   absl::string_view object,
+                                                   const GoOn& go_on) {
   std::vector<TraceEntry> trace;
   MILLRACE_RETURN_IF_ERROR(ForEachLine(
       text, object, kTraceHint, [&](const JsonObject& line) -> absl::Status {
+        MILLRACE_RETURN_IF_ERROR(Ask(go_on));
         TraceEntry entry;
         // Milliseconds since whenever, as of an epoch.
         MILLRACE_ASSIGN_OR_RETURN(const double at_ms,
@@ -200,9 +238,7 @@ absl::StatusOr<std::vector<TraceEntry>> ParseTrace(absl::string_view text,
   if (trace.empty()) {
     return InputError(object, "holds no request", kTraceHint);
   }
-  std::stable_sort(
-      trace.begin(), trace.end(),
-      [](const TraceEntry& a, const TraceEntry& b) { return a.at < b.at; });
+  MILLRACE_RETURN_IF_ERROR(SortByTime(trace, go_on));
   const absl::Duration first = trace.front().at;
   for (TraceEntry& entry : trace) {
     entry.at -= first;

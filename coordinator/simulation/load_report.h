@@ -46,8 +46,9 @@ struct LoadReport {
   int64_t output_tokens_per_s_max = 0;  // in one second of the clock
   std::vector<NodeLoad> nodes;
   int64_t microbatches = 0;
-  double pipeline_fill = 0;  // micro-batches in flight over their number
-  int64_t frames = 0;        // that carried rows
+  int64_t microbatches_wanted = 0;  // as SimulatedPipeline says
+  double pipeline_fill = 0;         // micro-batches in flight over their number
+  int64_t frames = 0;               // that carried rows
 
   [[nodiscard]] int64_t failed() const { return refused + expired + lost; }
   // No request failed and 99 % kept every limit.

@@ -215,7 +215,24 @@ void LoadSimulation::SendFrames() {
         result.token = 0;
       }
     }
-    stages_.Enter(now_, ticket, static_cast<int64_t>(scratch_.rows.size()));
+    if (stages_.reads_sequences()) {
+      ListLengths();
+    }
+    stages_.Enter(now_, ticket, static_cast<int64_t>(scratch_.rows.size()),
+                  lengths_);
+  }
+}
+
+// Positions that each sequence of the frame in scratch_ has behind its last
+// row: rows of one sequence stand together, in order.
+void LoadSimulation::ListLengths() {
+  lengths_.clear();
+  for (size_t i = 0; i < scratch_.rows.size(); ++i) {
+    const transport::Row& row = scratch_.rows[i];
+    if (i + 1 == scratch_.rows.size() ||
+        scratch_.rows[i + 1].slot != row.slot) {
+      lengths_.push_back(int64_t{row.position} + 1);
+    }
   }
 }
 
@@ -277,6 +294,7 @@ void LoadSimulation::Ended() {
 
 LoadReport LoadSimulation::Report() {
   report_.microbatches = config_.microbatches;
+  report_.microbatches_wanted = pipeline_.microbatches_wanted;
   report_.pipeline_fill = core_.PipelineFill();
   for (size_t i = 0; i < pipeline_.nodes.size(); ++i) {
     const double busy = absl::FDivDuration(

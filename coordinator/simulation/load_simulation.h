@@ -77,6 +77,7 @@ class LoadSimulation {
   void Refused(const absl::Status& error);
   void Settle();
   void SendFrames();
+  void ListLengths();
   void FrameBack(int64_t ticket);
   void HearToken(Record& record);
   void HearFinish(const Record& record);
@@ -101,6 +102,7 @@ class LoadSimulation {
 
   std::vector<transport::Frame> frames_;  // by ticket; results for the return
   std::vector<int64_t> free_tickets_;
+  std::vector<int64_t> lengths_;  // of the sequences of one frame
   transport::Frame scratch_;
   std::vector<Notice> notices_;
   std::vector<Record> records_;  // by request id - 1

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "planner/cost_model.h"
 #include "planner/plan_numbers.h"
+#include "planner/streamed/held_costs.h"
 
 namespace millrace::coordinator {
 namespace {
@@ -29,10 +30,9 @@ constexpr int64_t kSequencesMost = 4096;
 // As a server: more sequences than worst cases may be open, as short ones take
 // less KV. Not where each slot holds a state.
 constexpr int64_t kSlotsPerSequence = 4;
-// What the core takes: blocks of a pool, micro-batches, and sequence slots and
-// rows of a frame within memory here.
+// What the core takes: blocks of a pool, and sequence slots and rows of a frame
+// within memory here.
 constexpr int64_t kBlocksMax = int64_t{1} << 30;
-constexpr int64_t kMicrobatchesMax = 4096;
 constexpr int64_t kSlotsMax = int64_t{1} << 20;
 constexpr int64_t kChunkMax = int64_t{1} << 20;
 
@@ -52,11 +52,13 @@ class PlanConverter {
  public:
   PlanConverter(const planner::ModelCosts& costs,
                 const planner::Cluster& cluster,
-                const planner::PlanOptions& options, const planner::Plan& plan)
+                const planner::PlanOptions& options, const planner::Plan& plan,
+                const BeyondPlan& beyond)
       : costs_(costs),
         cluster_(cluster),
         options_(options),
         plan_(plan),
+        beyond_(beyond),
         model_(costs, cluster, options.contexts.front()) {}
 
   absl::StatusOr<SimulatedPipeline> Convert() {
@@ -68,8 +70,10 @@ class PlanConverter {
     pipeline_.chunk = std::min(
         {options_.chunk.value_or(kChunkDefault), pipeline_.context, kChunkMax});
     // Unknown only where a time is, which is named below.
+    pipeline_.microbatches_wanted = plan_.microbatches.value_or(0);
     pipeline_.microbatches =
-        std::min(plan_.microbatches.value_or(0), kMicrobatchesMax);
+        std::min(pipeline_.microbatches_wanted, planner::kMicrobatchesRunMax);
+    pipeline_.coordinator_s = beyond_.coordinator_s;
     MILLRACE_RETURN_IF_ERROR(AddNodes());
     for (const planner::RouteEntry& entry : plan_.route) {
       MILLRACE_RETURN_IF_ERROR(AddSegment(entry.node, entry.run()));
@@ -186,7 +190,37 @@ class PlanConverter {
             .seconds_per_expert = each / *hardware.memory_bandwidth});
       }
     }
+    if (beyond_.sequence_reads) {
+      MILLRACE_RETURN_IF_ERROR(AddSequenceReads(hardware, run, segment));
+    }
     pipeline_.segments.push_back(std::move(segment));
+    return absl::OkStatus();
+  }
+
+  // Windows count as many positions as their layers keep.
+  absl::Status AddSequenceReads(const planner::Node& node, LayerRun run,
+                                SimulatedSegment& segment) const {
+    std::map<int64_t, int64_t> kv;  // bytes of a position by positions_max
+    int64_t state = 0;
+    for (int64_t i = run.begin; i < run.end; ++i) {
+      const planner::LayerCost& layer = costs_.layers[static_cast<size_t>(i)];
+      state += layer.state_per_sequence;
+      if (layer.kv_per_token > 0) {
+        kv[layer.kv_positions_max] += layer.kv_per_token;
+      }
+    }
+    if (kv.empty() && state == 0) {
+      return absl::OkStatus();
+    }
+    if (!node.memory_bandwidth.has_value()) {
+      return Unknown(node.name, "no memory_bandwidth");
+    }
+    segment.sequence_s =
+        2 * static_cast<double>(state) / *node.memory_bandwidth;
+    for (const auto& [positions_max, bytes] : kv) {
+      segment.kv.push_back(
+          {positions_max, static_cast<double>(bytes) / *node.memory_bandwidth});
+    }
     return absl::OkStatus();
   }
 
@@ -235,6 +269,7 @@ class PlanConverter {
   const planner::Cluster& cluster_;
   const planner::PlanOptions& options_;
   const planner::Plan& plan_;
+  const BeyondPlan beyond_;
   const planner::CostModel model_;
   SimulatedPipeline pipeline_;
   absl::flat_hash_map<int64_t, int64_t> index_;  // of cluster nodes in nodes
@@ -244,8 +279,11 @@ class PlanConverter {
 
 absl::StatusOr<SimulatedPipeline> PipelineOfPlan(
     const planner::ModelCosts& costs, const planner::Cluster& cluster,
-    const planner::PlanOptions& options, const planner::Plan& plan) {
-  return PlanConverter(costs, cluster, options, plan).Convert();
+    const planner::PlanOptions& options, const planner::Plan& plan,
+    const BeyondPlan& beyond) {
+  const planner::ModelCosts held =
+      planner::streamed::CostsOfPlan(costs, cluster, options, plan);
+  return PlanConverter(held, cluster, options, plan, beyond).Convert();
 }
 
 }  // namespace millrace::coordinator

@@ -73,6 +73,16 @@ absl::Status SimulatedPipeline::Validate() const {
     MILLRACE_RETURN_IF_ERROR(CheckSeconds(name, segment.pass_s));
     MILLRACE_RETURN_IF_ERROR(CheckSeconds(name, segment.row_s));
     MILLRACE_RETURN_IF_ERROR(CheckSeconds(name, PassSeconds(segment, rows)));
+    // Of a frame with a long sequence in every row.
+    const auto sequences = static_cast<double>(rows);
+    const auto positions =
+        static_cast<double>(CoreConfigOf().WithDefaults().context);
+    MILLRACE_RETURN_IF_ERROR(
+        CheckSeconds(name, sequences * segment.sequence_s));
+    for (const KvReads& kv : segment.kv) {
+      MILLRACE_RETURN_IF_ERROR(
+          CheckSeconds(name, sequences * positions * kv.position_s));
+    }
   }
   for (const SimulatedHop& hop : hops) {
     MILLRACE_RETURN_IF_ERROR(CheckSeconds(
@@ -80,6 +90,7 @@ absl::Status SimulatedPipeline::Validate() const {
     MILLRACE_RETURN_IF_ERROR(CheckSeconds("link", hop.row_s));
     MILLRACE_RETURN_IF_ERROR(CheckSeconds("link", hop.latency_s));
   }
+  MILLRACE_RETURN_IF_ERROR(CheckSeconds("coordinator", coordinator_s));
   return CheckSeconds("link", return_s);
 }
 

@@ -22,13 +22,23 @@ struct ExpertReads {
   double seconds_per_expert = 0;
 };
 
+// Keys and values that a segment reads for each of its sequences: as many
+// positions as the sequence has, at most `positions_max` (0: all).
+struct KvReads {
+  int64_t positions_max = 0;
+  double position_s = 0;  // over all of its layers that keep so many
+};
+
 // Neighboring layers on one node. A pass of r rows takes
-//   pass_s + r * row_s + (distinct experts of r rows - of one) * their time.
+//   pass_s + r * row_s + (distinct experts of r rows - of one) * their time
+//   + over its sequences: sequence_s + the positions that each reads.
 struct SimulatedSegment {
   int64_t node = 0;   // index into nodes
   double pass_s = 0;  // whatever the rows, the experts of one row included
   double row_s = 0;
   std::vector<ExpertReads> experts;
+  std::vector<KvReads> kv = {};  // empty: not counted
+  double sequence_s = 0;         // state read and written; 0: not counted
 };
 
 // From one segment to the next. All hops from one node to another share a link,
@@ -43,11 +53,15 @@ struct SimulatedPipeline {
   std::vector<SimulatedSegment> segments;  // in the order of the route, >= 1
   std::vector<SimulatedHop> hops;          // [segments - 1]
   double return_s = 0;  // tokens from the last node to the coordinator
+  // What the coordinator itself takes for a frame, one after the other.
+  double coordinator_s = 0;
   // For the coordinator; 0 as in CoreConfig.
   int64_t context = 0;
   int64_t chunk = 512;
   int64_t rows_max = 0;
   int64_t microbatches = 0;
+  // As many as fill it, which may be more than a coordinator runs.
+  int64_t microbatches_wanted = 0;
 
   // kInvalidArgument where an index or a number is out of range: times are
   // finite, at least 0 and at most a day for a full frame.
@@ -56,7 +70,8 @@ struct SimulatedPipeline {
   [[nodiscard]] CoreConfig CoreConfigOf() const;
 };
 
-// Seconds of a pass of `rows` >= 1 rows through the segment.
+// Seconds of a pass of `rows` >= 1 rows through the segment, without what it
+// reads of its sequences.
 double PassSeconds(const SimulatedSegment& segment, int64_t rows);
 
 }  // namespace millrace::coordinator

@@ -33,6 +33,9 @@ VirtualStages::VirtualStages(const SimulatedPipeline& pipeline, int64_t tickets,
     in_order_ = in_order_ && !visited[node];
     visited[node] = true;
   }
+  ListWindows();
+  sequences_.resize(static_cast<size_t>(tickets));
+  positions_.resize(static_cast<size_t>(tickets) * windows_.size());
   const int64_t rows_max = pipeline.CoreConfigOf().WithDefaults().rows_max;
   for (size_t i = 0; i < pipeline.segments.size(); ++i) {
     if (!pipeline.segments[i].experts.empty()) {
@@ -41,9 +44,46 @@ VirtualStages::VirtualStages(const SimulatedPipeline& pipeline, int64_t tickets,
   }
 }
 
-void VirtualStages::Enter(absl::Duration now, int64_t ticket, int64_t rows) {
+void VirtualStages::ListWindows() {
+  for (const SimulatedSegment& segment : pipeline_.segments) {
+    std::vector<size_t>& own = window_of_.emplace_back();
+    reads_sequences_ =
+        reads_sequences_ || segment.sequence_s > 0 || !segment.kv.empty();
+    for (const KvReads& kv : segment.kv) {
+      const auto found =
+          std::find(windows_.begin(), windows_.end(), kv.positions_max);
+      own.push_back(static_cast<size_t>(found - windows_.begin()));
+      if (found == windows_.end()) {
+        windows_.push_back(kv.positions_max);
+      }
+    }
+  }
+}
+
+void VirtualStages::TakeLengths(int64_t ticket,
+                                std::span<const int64_t> lengths) {
+  const auto index = static_cast<size_t>(ticket);
+  sequences_[index] = static_cast<int64_t>(lengths.size());
+  for (size_t window = 0; window < windows_.size(); ++window) {
+    double sum = 0;
+    for (const int64_t length : lengths) {
+      sum += static_cast<double>(
+          windows_[window] == 0 ? length : std::min(windows_[window], length));
+    }
+    positions_[index * windows_.size() + window] = sum;
+  }
+}
+
+void VirtualStages::Enter(absl::Duration now, int64_t ticket, int64_t rows,
+                          std::span<const int64_t> lengths) {
   rows_[static_cast<size_t>(ticket)] = rows;
-  Event event{.at = absl::ToDoubleSeconds(now),
+  if (reads_sequences_) {
+    TakeLengths(ticket, lengths);
+  }
+  coordinator_free_at_ =
+      std::max(absl::ToDoubleSeconds(now), coordinator_free_at_) +
+      pipeline_.coordinator_s;
+  Event event{.at = coordinator_free_at_,
               .ticket = static_cast<int32_t>(ticket),
               .segment = 0};
   if (in_order_) {
@@ -90,6 +130,7 @@ void VirtualStages::Clear(absl::Duration now) {
   for (Link& link : links_) {
     link.free_at = absl::ToDoubleSeconds(now);
   }
+  coordinator_free_at_ = absl::ToDoubleSeconds(now);
 }
 
 void VirtualStages::SetNodeFactor(int64_t node, double factor) {
@@ -174,7 +215,8 @@ VirtualStages::Seconds VirtualStages::Pass(Seconds at, int32_t ticket,
                                            int32_t segment) {
   Node& node = NodeOf(segment);
   const int64_t rows = rows_[static_cast<size_t>(ticket)];
-  const Seconds time = PassTime(segment, rows) * node.factor;
+  const Seconds time =
+      (PassTime(segment, rows) + ReadTime(segment, ticket)) * node.factor;
   node.busy += time;
   node.free_at = std::max(at, node.free_at) + time;
   left_at_[static_cast<size_t>(ticket)] = node.free_at;
@@ -204,6 +246,22 @@ VirtualStages::Seconds VirtualStages::PassTime(int32_t segment, int64_t rows) {
   Seconds& time = expert_passes_[index][static_cast<size_t>(rows)];
   if (time < 0) {
     time = PassSeconds(costs, rows);
+  }
+  return time;
+}
+
+VirtualStages::Seconds VirtualStages::ReadTime(int32_t segment,
+                                               int32_t ticket) const {
+  if (!reads_sequences_) {
+    return 0;
+  }
+  const auto index = static_cast<size_t>(segment);
+  const auto frame = static_cast<size_t>(ticket);
+  const SimulatedSegment& costs = pipeline_.segments[index];
+  Seconds time = static_cast<double>(sequences_[frame]) * costs.sequence_s;
+  for (size_t i = 0; i < costs.kv.size(); ++i) {
+    time += positions_[frame * windows_.size() + window_of_[index][i]] *
+            costs.kv[i].position_s;
   }
   return time;
 }

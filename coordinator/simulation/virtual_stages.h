@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,8 +26,12 @@ class VirtualStages {
   VirtualStages(const SimulatedPipeline& pipeline, int64_t tickets, bool calm);
 
   // A frame of `rows` leaves the coordinator. `ticket`, below the number of
-  // tickets and not under way, names it when it returns.
-  void Enter(absl::Duration now, int64_t ticket, int64_t rows);
+  // tickets and not under way, names it when it returns. `lengths`: positions
+  // that each of its sequences has by then, where reads_sequences().
+  void Enter(absl::Duration now, int64_t ticket, int64_t rows,
+             std::span<const int64_t> lengths = {});
+  // Whether a pass takes time for what it reads of its sequences.
+  [[nodiscard]] bool reads_sequences() const { return reads_sequences_; }
   // When something happens next; nothing while nothing moves.
   [[nodiscard]] std::optional<absl::Duration> NextAt() const;
   // Plays what happens next. The ticket that is back at the coordinator, if
@@ -82,6 +87,10 @@ class VirtualStages {
   // Where a frame that arrives at `at` will be next.
   Seconds Pass(Seconds at, int32_t ticket, int32_t segment);
   [[nodiscard]] Seconds PassTime(int32_t segment, int64_t rows);
+  // Of the frame's sequences.
+  [[nodiscard]] Seconds ReadTime(int32_t segment, int32_t ticket) const;
+  void ListWindows();
+  void TakeLengths(int64_t ticket, std::span<const int64_t> lengths);
   [[nodiscard]] Node& NodeOf(int32_t segment);
 
   const SimulatedPipeline& pipeline_;
@@ -95,6 +104,13 @@ class VirtualStages {
   std::vector<Seconds> left_at_;  // of each ticket: the end of its last pass
   // By rows, of a segment with experts, filled as asked for; < 0 before.
   std::vector<std::vector<Seconds>> expert_passes_;
+  // What passes read of sequences: windows are the different positions_max.
+  bool reads_sequences_ = false;
+  std::vector<int64_t> windows_;
+  std::vector<std::vector<size_t>> window_of_;  // [segments][their kv]
+  std::vector<int64_t> sequences_;              // of each ticket
+  std::vector<double> positions_;               // [tickets][windows]
+  Seconds coordinator_free_at_ = 0;
   std::vector<Event> events_;  // a heap
   uint64_t order_ = 0;
 };

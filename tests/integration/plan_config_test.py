@@ -122,6 +122,75 @@ class PlanConfigTest(unittest.TestCase):
         for family in ("llama", "gemma3", "deepseek_v3", "kimi_k3", "lfm2"):
             self.assertIn(family, out["error"]["hint"])
 
+    def test_streamed_cluster(self):
+        """A model that no cluster here holds whole: read, simulated, drawn,
+        and refused where it would have to run."""
+        nodes = os.path.join(self.folder.name, "disks.json")
+        def write(bandwidth, memory="128GB"):
+            node = {"name": "n", "count": 4, "memory": memory,
+                    "memory_bandwidth": "400GB/s", "compute": {"default": 1e14}}
+            if bandwidth:
+                node["nvme"] = {"bandwidth": bandwidth}
+            with open(nodes, "w", encoding="utf-8") as file:
+                json.dump({"version": 1, "nodes": [node], "link_default": {
+                    "bandwidth": "100Gbit/s", "latency": "9us"}}, file)
+        write("12GB/s")
+        plan = os.path.join(self.folder.name, "streamed-plan.json")
+        code, out = self.millrace("plan", KIMI, "--cluster", nodes)
+        self.assertEqual(code, 3)
+        self.assertEqual([entry["effect"] for entry in out["advice"]
+                          if entry["change"] == "--placement streamed"],
+                         ["fits"])
+        page = os.path.join(self.folder.name, "streamed.html")
+        streamed = ("--cluster", nodes, "--placement", "streamed")
+        code, out = self.millrace("plan", KIMI, *streamed, "--out", plan,
+                                  "--html", page)
+        self.assertEqual(code, 0)
+        self.assertEqual(out["placement"], "streamed")
+        self.assertIn("experts are in memory", out["verdict"])
+        self.assertTrue(os.path.getsize(page))
+        for stage in out["stages"]:
+            self.assertAlmostEqual(stage["hit_rate"],
+                                   stage["experts_held"] / stage["experts"])
+            self.assertLess(stage["read_s"], stage["segment_s"])
+            self.assertAlmostEqual(stage["read_s"],
+                                   stage["read_bytes"] / 12e9)
+            self.assertGreaterEqual(stage["free_bytes"], stage["kv_bytes"])
+            self.assertLessEqual(stage["resident_bytes"], 128 * 10**9)
+        self.assertEqual(sum(stage["experts"] for stage in out["stages"]),
+                         92 * 896)
+        self.assertEqual(out["provenance"]["stages.hit_rate"], "estimated")
+        # A disk of half the speed: twice the reading.
+        write("6GB/s")
+        slow = self.millrace("plan", KIMI, *streamed)[1]
+        self.assertLess(slow["tokens_per_s"], out["tokens_per_s"])
+        code, report = self.millrace("simulate", plan, "--concurrency", "1",
+                                     "--requests", "1", "--input-len", "1",
+                                     "--output-len", "20")
+        self.assertEqual(code, 0)
+        self.assertAlmostEqual(report["mean_tpot_ms"] / 1000 / out["loop_s"],
+                               1, places=3)
+        for word, arguments in (
+                ("--from", ["plan", "--from", plan, "--lost", "n-0"]),
+                ("streamed", ["check", plan, "--workers", "127.0.0.1:1"])):
+            code, error = self.millrace(*arguments)
+            self.assertEqual(code, 4)
+            self.assertIn(word, error["error"]["message"])
+        # Below the floor; without a disk; without experts; the objective.
+        write("12GB/s", "8GB")
+        self.assertEqual(self.millrace("plan", KIMI, *streamed)[0], 3)
+        write(None)
+        code, error = self.millrace("plan", KIMI, *streamed)
+        self.assertEqual(code, 4)
+        self.assertIn("nvme.bandwidth", error["error"]["message"])
+        write("12GB/s")
+        code, error = self.millrace(
+            "plan", os.path.join(CONFIGS, "llama-3.1-405b.json"), *streamed)
+        self.assertEqual(code, 2)
+        self.assertIn("routed experts", error["error"]["message"])
+        self.assertEqual(self.millrace("plan", KIMI, *streamed, "--objective",
+                                       "concurrency")[0], 2)
+
     def test_single_node(self):
         code, plan = self.millrace("plan", KIMI, *STREAMED, "--memory", "64GB",
                                    "--nvme-bandwidth", "12.8GB/s")
@@ -143,6 +212,14 @@ class PlanConfigTest(unittest.TestCase):
         self.assertLess(hits["low"], hits["high"])
         self.assertAlmostEqual(
             plan["tokens_per_s"]["high"] * read["low"] / 12.8e9, 1)
+        # The document goes to stdout also without --json.
+        done = subprocess.run(
+            [cluster.programs()[0], "plan", KIMI, *STREAMED, "--memory", "64GB",
+             "--out", "-"], capture_output=True, text=True, timeout=60,
+            check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["floor_bytes"],
+                         plan["floor_bytes"])
         # One byte below the floor.
         floor = plan["floor_bytes"]
         code, plan = self.millrace("plan", KIMI, *STREAMED, "--memory",

@@ -111,6 +111,39 @@ class SimulateTest(unittest.TestCase):
                 report["median_itl_ms"] / planned["tpot_s"] / 1000, 1,
                 places=3, msg=name)
 
+    def test_beyond_the_plan(self):
+        """Keys and values of 4 KiB a layer and position at 100 GB/s."""
+        load = ("--concurrency", "1", "--requests", "1", "--input-len", "1",
+                "--output-len", "2000")
+        plain = self.report(*load)
+        self.assertFalse(plain["sequence_reads"])
+        report = self.report(*load, "--sequence-reads", "--coordinator-time",
+                             "1ms")
+        self.assertTrue(report["sequence_reads"])
+        positions = sum(range(2, 2001)) / 1999
+        self.assertAlmostEqual(
+            report["mean_tpot_ms"] - plain["mean_tpot_ms"],
+            1 + 2 * positions * 4096 / 100e9 * 1000, places=4)
+
+    def test_an_interrupt_ends_the_reading(self):
+        """A trace that takes long to read: noticed at once."""
+        line = json.dumps({"timestamp": 1, "input_length": 8,
+                           "output_length": 4}) + "\n"
+        path = os.path.join(self.folder.name, "large.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for _ in range(100):
+                file.write(line * 40000)
+            file.write("damaged\n")
+        process = subprocess.Popen(
+            [cluster.programs()[0], "simulate", self.plan, "--trace", path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        # Else the damage at its end would have been the error.
+        self.assertEqual(process.returncode, 130, error)
+        self.assertEqual(out, b"")
+
     def test_one_seed_one_report(self):
         arguments = ("--rate", "3", "--requests", "200", "--burstiness", "0.5",
                      "--range-ratio", "0.5", "--input-len", "64",

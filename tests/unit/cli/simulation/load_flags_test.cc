@@ -79,6 +79,20 @@ TEST(LoadFlags, RangesAreNamed) {
   }
 }
 
+TEST(LoadFlags, WhatIsCountedBeyondThePlan) {
+  LoadFlags flags;
+  EXPECT_EQ(flags.Beyond()->coordinator_s, 0);
+  EXPECT_FALSE(flags.Beyond()->sequence_reads);
+  flags.sequence_reads = true;
+  flags.coordinator_time = "30us";
+  EXPECT_DOUBLE_EQ(flags.Beyond()->coordinator_s, 30e-6);
+  EXPECT_TRUE(flags.Beyond()->sequence_reads);
+  for (const char* text : {"soon", "-1us", "2s", "1e400s"}) {
+    flags.coordinator_time = text;
+    EXPECT_EQ(KindOf(flags.Beyond().status()), ErrorKind::kUsage) << text;
+  }
+}
+
 TEST(ParseServiceLimits, ReadsEach) {
   const auto limits = ParseServiceLimits("tpot=50ms,ttft=2s,e2el=0.5");
   ASSERT_TRUE(limits.ok()) << limits.status();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,6 +35,44 @@ TEST(ParseTrace, ReadsSortsAndShifts) {
   EXPECT_EQ((*trace)[0].at, absl::ZeroDuration());
   EXPECT_EQ((*trace)[1].at, absl::Milliseconds(1999.5));
   EXPECT_EQ((*trace)[1].output_tokens, 2);
+}
+
+// As of one stable sort, also beyond what is sorted at once.
+TEST(ParseTrace, SortsManyLines) {
+  std::string text;
+  constexpr int64_t kLines = 270'000;
+  for (int64_t i = 0; i < kLines; ++i) {
+    absl::StrAppend(&text, "{\"timestamp\":", (i * 7919) % 1000,
+                    ",\"input_length\":", i + 1, ",\"output_length\":1}\n");
+  }
+  const auto trace = ParseTrace(text, "t");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->size(), static_cast<size_t>(kLines));
+  for (size_t i = 1; i < trace->size(); ++i) {
+    const TraceEntry& before = (*trace)[i - 1];
+    const TraceEntry& here = (*trace)[i];
+    ASSERT_TRUE(
+        before.at < here.at ||
+        (before.at == here.at && before.input_tokens < here.input_tokens));
+  }
+}
+
+// Whoever reads is asked again and again, while lines are read and sorted.
+TEST(ParseTrace, CanBeInterrupted) {
+  const std::string text =
+      "{\"timestamp\": 5, \"input_length\": 5, \"output_length\": 1}\n"
+      "{\"timestamp\": 4, \"input_length\": 5, \"output_length\": 1}\n";
+  int asked = 0;
+  const auto until = [&asked](int most) {
+    asked = 0;
+    return [&asked, most]() { return ++asked < most; };
+  };
+  EXPECT_TRUE(ParseTrace(text, "t", until(100)).ok());
+  const int all = asked;
+  EXPECT_EQ(all, 3);  // two lines, one block
+  for (int most = 1; most <= all; ++most) {
+    EXPECT_TRUE(absl::IsCancelled(ParseTrace(text, "t", until(most)).status()));
+  }
 }
 
 // Every damage names the file, the line and, where there is one, the key.

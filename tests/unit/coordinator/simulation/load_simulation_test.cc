@@ -136,6 +136,51 @@ TEST(LoadSimulation, PiecesOfAPromptOverlap) {
   EXPECT_LT(report.ttft.Mean(), 1.5 * stage);
 }
 
+// What a pass reads of its sequence grows with it, up to a window; a state
+// takes as long at any length.
+TEST(LoadSimulation, ReadsOfSequencesGrow) {
+  SimulatedPipeline pipeline = PipelineOf({0.001, 0.001});
+  for (SimulatedSegment& segment : pipeline.segments) {
+    segment.row_s = 0;
+  }
+  pipeline.segments[0].kv = {{.positions_max = 0, .position_s = 1e-5}};
+  pipeline.segments[1].kv = {{.positions_max = 20, .position_s = 1e-4}};
+  pipeline.segments[1].sequence_s = 0.0005;
+  // A prompt of 10 in one pass, then 90 passes of 11 to 100 positions.
+  LoadReport report = Play(pipeline, OpenLoad(1, 1, 10, 91));
+  const auto pass = [](int64_t length) {
+    return 0.0025 + static_cast<double>(length) * 1e-5 +
+           static_cast<double>(std::min<int64_t>(20, length)) * 1e-4;
+  };
+  double decode = 0;
+  for (int64_t length = 11; length <= 100; ++length) {
+    decode += pass(length);
+  }
+  EXPECT_NEAR(report.ttft.Mean(), pass(10), kTick);
+  EXPECT_NEAR(report.e2el.Mean(), pass(10) + decode, 100 * kTick);
+  // Two sequences in one frame read twice as much.
+  pipeline.microbatches = 1;
+  report = Play(pipeline, ClosedLoad(2, 2, 10, 91));
+  EXPECT_NEAR(report.itl.Percentile(100), pass(100) + (pass(100) - 0.002),
+              kTick);
+}
+
+// The coordinator makes one frame after the other.
+TEST(LoadSimulation, TheCoordinatorTakesItsTime) {
+  SimulatedPipeline pipeline = PipelineOf({0.001, 0.001});
+  for (SimulatedSegment& segment : pipeline.segments) {
+    segment.row_s = 0;
+  }
+  pipeline.coordinator_s = 0.0004;
+  LoadReport report = Play(pipeline, OpenLoad(1, 1, 1, 11));
+  EXPECT_NEAR(report.tpot.Mean(), 0.0024, kTick);
+  // Where it is the slowest it sets the rate.
+  pipeline.coordinator_s = 0.003;
+  pipeline.microbatches = 4;
+  report = Play(pipeline, ClosedLoad(4, 4, 1, 2001));
+  EXPECT_NEAR(report.tpot.Mean() / (4 * 0.003), 1, 1e-3);
+}
+
 // Experts: r rows read more of them than one, fewer than r times as many.
 TEST(LoadSimulation, ExpertsTouchedGrowWithRows) {
   SimulatedPipeline pipeline = PipelineOf({0.001});

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "planner/cost_model.h"
 #include "planner/plan_numbers.h"
+#include "planner/streamed/held_costs.h"
 #include "tests/unit/coordinator/simulation/simulated_cases.h"
 
 namespace millrace::coordinator {
@@ -119,6 +120,71 @@ TEST(PipelineOfPlan, AClosedLoopGivesThePlansNumbers) {
     EXPECT_NEAR(share, 1, 0.01);
     EXPECT_NEAR(tpot_share, 1, 0.01);
   }
+}
+
+// Nodes that read a part of their experts from NVMe: the same numbers.
+TEST(PipelineOfPlan, AClosedLoopOfAStreamedPlan) {
+  Case one = CaseOf("streamed", 8, 2, {{0, 0, 2}, {1, 3, 7}}, 24);
+  for (planner::LayerCost& layer : one.costs.layers) {
+    layer.weights_bytes = 4'000'000'000;
+    layer.bytes_per_token = 9e8;
+    layer.experts = {.count = 64, .used = 4, .bytes_each = 5e7};
+  }
+  for (planner::Node& node : one.cluster.nodes) {
+    node.memory_bytes = 14'000'000'000;
+    node.nvme_bandwidth = 5e9;
+  }
+  const planner::CostModel model(one.costs, one.cluster, 4096);
+  one.plan.fits = true;
+  one.plan.placement = planner::PlacementKind::kStreamed;
+  ASSERT_TRUE(
+      planner::streamed::FillStreamed(
+          planner::streamed::StreamedNodes(model, 24), one.options, one.plan)
+          .ok());
+  EXPECT_LT(one.plan.stages[1].streamed->hit_share, 0.5);
+  const auto pipeline = one.Pipeline();
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  const int64_t clients = *one.plan.rows * *one.plan.microbatches;
+  LoadReport report = Play(*pipeline, ClosedLoad(clients, clients, 1, 1000));
+  EXPECT_NEAR(report.PerSecond(report.output_tokens) / *one.plan.tokens_per_s,
+              1, 0.01);
+  EXPECT_NEAR(report.itl.Mean() / *one.plan.tpot_s, 1, 0.01);
+}
+
+// Asked for, KV and state take their bytes at the node's memory bandwidth.
+TEST(PipelineOfPlan, ReadsOfSequences) {
+  Case one = CaseOf("reads", 4, 2, {{0, 0, 1}, {1, 2, 3}}, 4);
+  one.costs.layers[1].kv_positions_max = 128;
+  one.costs.layers[3].state_per_sequence = 1'000'000;
+  one.costs.layers[2].kv_per_token = 0;
+  one.Fill();
+  EXPECT_TRUE(one.Pipeline()->segments[0].kv.empty());
+  EXPECT_EQ(one.Pipeline()->segments[1].sequence_s, 0);
+  const auto pipeline =
+      PipelineOfPlan(one.costs, one.cluster, one.options, one.plan,
+                     {.sequence_reads = true, .coordinator_s = 1e-5});
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_EQ(pipeline->coordinator_s, 1e-5);
+  const auto& kv = pipeline->segments[0].kv;
+  ASSERT_EQ(kv.size(), 2U);
+  EXPECT_EQ(kv[0].positions_max, 0);
+  EXPECT_EQ(kv[1].positions_max, 128);
+  EXPECT_DOUBLE_EQ(kv[0].position_s, 4096 / 100e9);
+  EXPECT_DOUBLE_EQ(kv[1].position_s, 4096 / 100e9);
+  EXPECT_EQ(pipeline->segments[1].kv.size(), 1U);
+  EXPECT_DOUBLE_EQ(pipeline->segments[1].sequence_s, 2e6 / 100e9);
+}
+
+// More micro-batches than a coordinator runs are not dropped in silence.
+TEST(PipelineOfPlan, MicrobatchesBeyondTheMost) {
+  Case one = CaseOf("long way", 2, 2, {{0, 0, 0}, {1, 1, 1}}, 1);
+  one.cluster.link_default.latency_s = 100;
+  one.Fill();
+  ASSERT_GT(*one.plan.microbatches, 4096);
+  const auto pipeline = one.Pipeline();
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_EQ(pipeline->microbatches, 4096);
+  EXPECT_EQ(pipeline->microbatches_wanted, *one.plan.microbatches);
 }
 
 // Blocks of 64 positions for the sequences planned for, or for all that fit; a
