@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 
 namespace millrace::cli {
@@ -34,10 +35,23 @@ std::string ConfigPath(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// Lines of options never are: CLI11 would pass over most of it. A section, as
+// [run], begins with a bracket too.
+bool IsJson(absl::string_view text) {
+  const absl::string_view content = absl::StripLeadingAsciiWhitespace(text);
+  return absl::StartsWith(content, "{") ||
+         (absl::StartsWith(content, "[") && ParseJson(content, "").ok());
+}
+
 absl::StatusOr<std::vector<CLI::ConfigItem>> ReadItems(
     const std::string& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string text,
                             ReadFile(path, kConfigBytesMax));
+  if (IsJson(text)) {
+    return InputError(path, "is JSON, which --config does not read",
+                      "write a line for each option, as top-k=40, under "
+                      "[run] for one command alone");
+  }
   std::istringstream stream(text);
   // CLI11 reports by exception.
   try {

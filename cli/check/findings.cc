@@ -150,7 +150,9 @@ Finding JudgeModel(const std::string& node, const CheckedPlan& plan,
       "model", node, Json(model->digest),
       absl::StrCat(model->files, model->files == 1 ? " file, " : " files, ",
                    HumanSize(model->bytes), ", digest ",
-                   model->digest.substr(0, 12)));
+                   model->digest.substr(0, 12),
+                   " (headers, sizes and samples of the tensors; inspect "
+                   "--verify reads every byte)"));
   return model->digest == plan.model_digest
              ? finding
              : Bad(finding,

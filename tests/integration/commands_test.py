@@ -66,7 +66,8 @@ class CommandsTest(cluster.ModelTest):
                                 ["--verify", "http://127.0.0.1:1"])),
                 ("--verify", ["plan", self.model, "--verify", ""]),
                 ("streamed", ["plan", self.model, "--cluster", "x",
-                              "--placement", "streamed"]),
+                              "--placement", "streamed", "--verify",
+                              "http://127.0.0.1:1"]),
                 ("beauty", ["plan", self.model, "--cluster", "x",
                             "--objective", "beauty"]),
                 ("--insecure", ["serve", self.model, "--host", "0.0.0.0"]),
@@ -252,6 +253,13 @@ class CommandsTest(cluster.ModelTest):
             file.write("max-tokkens=6\n")
         self.refused(2, config, "run", self.model, "--prompt", "Hi",
                      "--config", config)
+        # JSON is no such file; CLI11 would read nothing of it and say nothing.
+        for text in ('{"max-tokens": 6}', ' \n{"run": {"max-tokens": 6}}',
+                     '["max-tokens", 6]', "{"):
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.refused(4, "is JSON", "run", self.model, "--prompt", "Hi",
+                         "--config", config)
         wrong = {**os.environ, "MILLRACE_THREADS": "many"}
         done = self.run_millrace(*base, env=wrong)
         self.assertEqual(done.returncode, 2)

@@ -114,6 +114,15 @@ TEST(FindingsTest, LinksDoWhatThePlanCountsWith) {
       "too late");
 }
 
+// A digest is of samples: who reads "good" should know.
+TEST(FindingsTest, AModelThatIsGoodSaysWhatWasRead) {
+  const Finding finding =
+      JudgeModel("a", Plan(), control::ModelDescription{"0123456789abcdef"});
+  EXPECT_TRUE(finding.ok);
+  EXPECT_THAT(finding.why, HasSubstr("samples"));
+  EXPECT_THAT(finding.why, HasSubstr("inspect --verify"));
+}
+
 TEST(FindingsTest, TheVerdictNamesWhatFailed) {
   Finding good;
   good.name = "clock";
