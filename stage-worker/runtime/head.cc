@@ -19,11 +19,10 @@ constexpr uint8_t kWantsLogits =
 
 // What leaves the data path writes every NaN as 0x7fc00000: payloads and signs
 // differ between instruction sets (design of numerics).
-uint32_t LogitsCrc(const float* logits, int64_t count) {
+uint32_t LogitsCrc(const kernels::SamplingKernels& kernels, const float* logits,
+                   int64_t count) {
   constexpr uint32_t kNan = 0x7fc00000;
-  const bool has_nan = std::any_of(
-      logits, logits + count, [](float value) { return std::isnan(value); });
-  if (!has_nan) {
+  if (!std::isnan(kernels.row_max(logits, count))) {
     return Crc32c(0, logits, static_cast<size_t>(count) * sizeof(float));
   }
   uint32_t crc = 0;
@@ -43,6 +42,7 @@ Head::Head(const Weights& weights, const StageConfig& config,
            const kernels::KernelTable& kernels, int64_t logit_rows,
            StageTap* tap)
     : weights_(weights),
+      kernels_(kernels.sampling),
       vocab_size_(weights.spec().vocab_size),
       logit_rows_(logit_rows),
       tap_(tap),
@@ -110,7 +110,7 @@ void Head::FillResult(const transport::Row& row,
                       transport::Result& result) {
   const absl::Span<const float> span(logits, static_cast<size_t>(vocab_size_));
   if ((row.flags & transport::kRowWantsCrc) != 0) {
-    result.logits_crc = LogitsCrc(logits, vocab_size_);
+    result.logits_crc = LogitsCrc(kernels_, logits, vocab_size_);
   }
   if ((row.flags & transport::kRowWantsScore) != 0) {
     sampler.Score(span, row.target, opened.top_logprobs, result);

@@ -51,6 +51,7 @@ class Head {
                   Sampler& sampler, transport::Result& result);
 
   const Weights& weights_;
+  const kernels::SamplingKernels& kernels_;
   const int64_t vocab_size_;
   const int64_t logit_rows_;
   StageTap* const tap_;
