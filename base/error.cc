@@ -1,11 +1,13 @@
 #include "base/error.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/utf8.h"
 
 namespace millrace {
 namespace {
@@ -37,29 +39,18 @@ absl::Status Build(absl::StatusCode code, ErrorKind kind,
   return status;
 }
 
-// Length of the well-formed UTF-8 sequence at the front of `text`, 0 if none.
-size_t SequenceLength(absl::string_view text) {
-  const auto byte = [&](size_t i) {
-    return static_cast<unsigned char>(text[i]);
-  };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) {
-    return 1;
+// Whether a terminal may take a sequence for a command, or people read what
+// follows in another order than it stands: C1 controls, directions of writing.
+bool MisleadsTerminals(absl::string_view sequence) {
+  if (sequence.size() == 2) {
+    return sequence[0] == '\xC2' &&
+           static_cast<unsigned char>(sequence[1]) < 0xA0;
   }
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
-    return 0;
-  }
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) {
-      return 0;
-    }
-  }
-  const bool overlong =
-      (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool beyond =
-      (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF4 && byte(1) > 0x8F);
-  return overlong || beyond ? 0 : length;
+  return sequence.size() == 3 && sequence[0] == '\xE2' &&
+         ((sequence[1] == '\x80' && sequence[2] >= '\xAA' &&
+           sequence[2] <= '\xAE') ||
+          (sequence[1] == '\x81' && sequence[2] >= '\xA6' &&
+           sequence[2] <= '\xA9'));
 }
 
 }  // namespace
@@ -143,15 +134,18 @@ std::string ErrnoText(int number) {
 std::string Printable(absl::string_view text, size_t bytes_max) {
   std::string out;
   while (!text.empty() && out.size() < bytes_max) {
-    const size_t length = SequenceLength(text);
+    const size_t length = Utf8SequenceLength(text);
     const unsigned char lead = static_cast<unsigned char>(text[0]);
-    if (length == 0 || lead < 0x20 || lead == 0x7F) {
-      absl::StrAppendFormat(&out, "\\x%02x", lead);
-      text.remove_prefix(1);
+    const absl::string_view next = text.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || lead < 0x20 || lead == 0x7F || MisleadsTerminals(next)) {
+      for (const char byte : next) {
+        absl::StrAppendFormat(&out, "\\x%02x",
+                              static_cast<unsigned char>(byte));
+      }
     } else {
-      absl::StrAppend(&out, text.substr(0, length));
-      text.remove_prefix(length);
+      absl::StrAppend(&out, next);
     }
+    text.remove_prefix(next.size());
   }
   if (!text.empty()) {
     absl::StrAppend(&out, "...");

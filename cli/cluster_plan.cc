@@ -173,8 +173,12 @@ absl::StatusOr<ClusterLayout> LayOut(
       layout.pipeline =
           MakePipelineConfig(spec, options, sequences, *first_layers);
       if (planned.microbatches.has_value()) {
+        // More than there are sequences and stages have nothing to carry.
+        const int64_t most =
+            std::min(kMicrobatchesMax,
+                     std::max(sequences, layout.pipeline.microbatches));
         layout.pipeline.microbatches =
-            std::clamp<int64_t>(*planned.microbatches, 1, kMicrobatchesMax);
+            std::clamp<int64_t>(*planned.microbatches, 1, most);
       }
       if (FitsMemory(spec, layout.pipeline, ordered)) {
         for (const control::Register& worker : ordered) {

@@ -4,6 +4,9 @@
 
 namespace millrace::cli {
 
+// Exit code of a program that an interrupt ended.
+inline constexpr int kExitInterrupted = 130;
+
 // Opens what the caller has closed of standard input, output and error, so that
 // no file or socket takes their place and gets our output. Using them stays an
 // error. First thing in main; the program may begin anew in it, with `argv`.

@@ -21,8 +21,6 @@
 namespace millrace::cli {
 namespace {
 
-constexpr int kExitInterrupted = 130;
-
 // --top-k can also be given as MILLRACE_TOP_K; the command line wins.
 void AddEnvironmentNames(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {

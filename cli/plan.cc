@@ -1,4 +1,5 @@
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "boost/json/object.hpp"
 #include "cli/check/live_nodes.h"
 #include "cli/commands.h"
+#include "cli/exit_on_interrupt.h"
 #include "cli/interrupt_flag.h"
 #include "cli/live_cluster.h"
 #include "cli/plan_inputs.h"
@@ -43,6 +45,7 @@ class PlanCommand final : public Command {
 
  private:
   absl::Status CheckFlags() const;
+  absl::Status CheckNotInput(const char* option, const std::string& file) const;
   // UsageError where options of a cluster stand beside --single-node.
   absl::Status CheckSingleNode() const;
   // The cluster file, the live workers, or the one with what the others lack.
@@ -119,10 +122,28 @@ absl::Status PlanCommand::CheckSingleNode() const {
   return absl::OkStatus();
 }
 
+// What is written must not be what the plan is made from. `--from` may be
+// changed in place: the new plan holds all that the old one did.
+absl::Status PlanCommand::CheckNotInput(const char* option,
+                                        const std::string& file) const {
+  for (const std::string& input :
+       {flags_.costs, flags_.cluster, flags_.model}) {
+    std::error_code error;
+    if (!file.empty() && !input.empty() &&
+        std::filesystem::equivalent(file, input, error)) {
+      return UsageError(option, "names a file that the plan is made from",
+                        "give another");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PlanCommand::CheckFlags() const {
   if (html_ == "-") {
     return UsageError("--html", "does not go to stdout", "give a file");
   }
+  MILLRACE_RETURN_IF_ERROR(CheckNotInput("--out", out_));
+  MILLRACE_RETURN_IF_ERROR(CheckNotInput("--html", html_));
   if (!html_.empty() && html_ == out_) {
     return UsageError("--html", "names the file of --out", "give another");
   }
@@ -226,6 +247,12 @@ absl::Status PlanCommand::Show(const planner::Plan& plan,
   return absl::OkStatus();
 }
 
+absl::StatusOr<planner::Plan> Compute(const PlanInputs& inputs,
+                                      Console& console) {
+  const ExitOnInterrupt guard("planning", console);
+  return planner::MakePlan(ToPlanInput(inputs));
+}
+
 absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_RETURN_IF_ERROR(CheckFlags());
   if (replan_.chosen()) {
@@ -237,8 +264,7 @@ absl::Status PlanCommand::Run(Console& console) {
   MILLRACE_ASSIGN_OR_RETURN(LiveCluster live, ReadCluster(console));
   MILLRACE_ASSIGN_OR_RETURN(const PlanInputs inputs,
                             ReadPlanInputs(flags_, std::move(live.cluster)));
-  MILLRACE_ASSIGN_OR_RETURN(const planner::Plan plan,
-                            planner::MakePlan(ToPlanInput(inputs)));
+  MILLRACE_ASSIGN_OR_RETURN(const planner::Plan plan, Compute(inputs, console));
   MILLRACE_RETURN_IF_ERROR(Show(plan, inputs, live.measured, console));
   if (!plan.fits) {
     return AnswerIsNo("plan", plan.verdict,

@@ -6,14 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/error.h"
 #include "base/quantity.h"
 #include "planner/plan_numbers.h"
 
 namespace millrace::cli {
 namespace {
 
-const std::string& NameOf(const planner::Cluster& cluster, int64_t node) {
-  return cluster.nodes[static_cast<size_t>(node)].name;
+std::string NameOf(const planner::Cluster& cluster, int64_t node) {
+  return Printable(cluster.nodes[static_cast<size_t>(node)].name);
 }
 
 std::string Seconds(const std::optional<double>& seconds) {

@@ -194,13 +194,15 @@ absl::Status ProbeCommand::CheckFlags() const {
 absl::Status ProbeCommand::MeasureThis(Console& console,
                                        const NodeProbeOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(const int64_t record_bytes, RecordBytes(record_));
-  MILLRACE_ASSIGN_OR_RETURN(NodeProbe probe, ProbeNode(options));
-  probe.node.name = Name();
+  // The disk first: its folder is what people get wrong.
+  std::optional<NvmeEntry> nvme;
   if (!nvme_.empty()) {
     console.Progress(absl::StrCat("measuring the disk of ", nvme_));
-    MILLRACE_ASSIGN_OR_RETURN(probe.node.nvme,
-                              ProbeDisk(nvme_, record_bytes, quick_));
+    MILLRACE_ASSIGN_OR_RETURN(nvme, ProbeDisk(nvme_, record_bytes, quick_));
   }
+  MILLRACE_ASSIGN_OR_RETURN(NodeProbe probe, ProbeNode(options));
+  probe.node.name = Name();
+  probe.node.nvme = nvme;
   console.Progress("");
   ShowNode(console, probe, options);
   return absl::OkStatus();

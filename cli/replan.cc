@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "boost/json/object.hpp"
+#include "cli/exit_on_interrupt.h"
 #include "cli/live_load.h"
 #include "cli/replan_report.h"
 #include "planner/plan_reader.h"
@@ -119,6 +120,20 @@ absl::StatusOr<planner::PlanOptions> OptionsFor(const PlanFlags& plan,
     }
   }
   return options;
+}
+
+absl::StatusOr<planner::replan::Replanned> WithoutNodes(
+    const planner::PlanFile& file, const std::vector<int64_t>& lost,
+    Console& console) {
+  const ExitOnInterrupt guard("planning", console);
+  return planner::replan::PlanWithoutNodes(file, lost);
+}
+
+absl::StatusOr<planner::replan::PlanForLoad> AnewFor(
+    const planner::PlanFile& file, const planner::PlanOptions& options,
+    Console& console) {
+  const ExitOnInterrupt guard("planning", console);
+  return planner::replan::PlanAnewFor(file, options);
 }
 
 absl::Status Answer(const planner::Plan& plan) {
@@ -232,7 +247,7 @@ absl::Status PlanFromPlan(const ReplanFlags& flags, const PlanFlags& plan,
     MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> lost,
                               LostNodes(flags.lost, file.cluster));
     MILLRACE_ASSIGN_OR_RETURN(const planner::replan::Replanned replanned,
-                              planner::replan::PlanWithoutNodes(file, lost));
+                              WithoutNodes(file, lost, console));
     document = ReplannedJson(file, replanned);
     for_people = ReplannedText(flags.lost, replanned);
     answer = Answer(replanned.plan);
@@ -247,7 +262,7 @@ absl::Status PlanFromPlan(const ReplanFlags& flags, const PlanFlags& plan,
         const planner::PlanOptions options,
         OptionsFor(live.has_value() ? FlagsOf(*live) : plan, file.options));
     MILLRACE_ASSIGN_OR_RETURN(const planner::replan::PlanForLoad planned,
-                              planner::replan::PlanAnewFor(file, options));
+                              AnewFor(file, options, console));
     document = PlanForLoadJson(file, options, planned);
     for_people = PlanForLoadText(file.cluster, planned);
     if (live.has_value()) {

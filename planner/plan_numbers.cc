@@ -1,6 +1,7 @@
 #include "planner/plan_numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,7 +25,10 @@ void FillTimes(const RouteTimes& times, const PlanOptions& options,
   plan.microbatches = measures.microbatches;
   plan.tokens_per_s = measures.tokens_per_s;
   if (measures.tokens_per_s.has_value() && measures.watts.value_or(0) > 0) {
-    plan.tokens_per_joule = *measures.tokens_per_s / *measures.watts;
+    const double per_joule = *measures.tokens_per_s / *measures.watts;
+    if (std::isfinite(per_joule)) {
+      plan.tokens_per_joule = per_joule;
+    }
   }
   if (!times.known()) {
     return;

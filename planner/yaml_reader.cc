@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
+#include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
@@ -11,8 +13,10 @@
 #include "base/json.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
+#include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
 
 namespace millrace::planner {
@@ -53,6 +57,34 @@ absl::Status CheckYamlSize(absl::string_view text, absl::string_view object) {
                       kHint);
   }
   return absl::OkStatus();
+}
+
+// Takes no notice of what a document holds.
+class Unheard final : public YAML::EventHandler {
+  using Mark = YAML::Mark;
+  using Anchor = YAML::anchor_t;
+  using Style = YAML::EmitterStyle::value;
+
+  void OnDocumentStart(const Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, Anchor) override {}
+  void OnAlias(const Mark&, Anchor) override {}
+  void OnScalar(const Mark&, const std::string&, Anchor,
+                const std::string&) override {}
+  void OnSequenceStart(const Mark&, const std::string&, Anchor,
+                       Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const std::string&, Anchor, Style) override {}
+  void OnMapEnd() override {}
+};
+
+// YAML::Load reads the first document and no further; YAML::LoadAll never ends
+// on some texts. Throws as they do.
+bool HoldsMoreThanOne(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Unheard events;
+  return parser.HandleNextDocument(events) && parser.HandleNextDocument(events);
 }
 
 class Converter {
@@ -188,9 +220,17 @@ absl::StatusOr<Yaml> ParseYaml(absl::string_view text,
     }
   }
   MILLRACE_RETURN_IF_ERROR(CheckYamlSize(text, object));
+  if (!IsUtf8(text)) {
+    return InputError(object, "is no UTF-8", "save it as UTF-8 text");
+  }
   // yaml-cpp reports by exception; nothing else here throws.
   try {
-    return Converter(object).Convert(YAML::Load(std::string(text)), 0, "");
+    const std::string whole(text);
+    if (HoldsMoreThanOne(whole)) {
+      return InputError(object, "has more behind the end of its first document",
+                        "keep one of them");
+    }
+    return Converter(object).Convert(YAML::Load(whole), 0, "");
   } catch (const std::exception& error) {
     return InputError(object,
                       absl::StrCat("is neither JSON nor YAML: ",

@@ -24,6 +24,7 @@ using coordinator::Workload;
 
 constexpr int64_t kFileBytesMax = int64_t{4} << 30;
 constexpr int64_t kRequestsDefault = 1000;
+constexpr absl::Duration kLimitMax = absl::Hours(1000);
 constexpr int64_t kRequestsMax = coordinator::kTraceEntriesMax;
 constexpr int64_t kConcurrencyMax = 1'000'000;
 // Of all waiting clients' prompts: 2 GB of them.
@@ -234,9 +235,10 @@ absl::StatusOr<ServiceLimits> ParseServiceLimits(absl::string_view text) {
       return refused(absl::StrCat(pair.first, " is given twice"));
     }
     const absl::StatusOr<absl::Duration> value = ParseDuration(pair.second);
-    if (!value.ok() || *value <= absl::ZeroDuration()) {
-      return refused(absl::StrCat("'", Printable(part),
-                                  "' is no duration greater than 0"));
+    if (!value.ok() || *value <= absl::ZeroDuration() || *value > kLimitMax) {
+      return refused(absl::StrCat(
+          "'", Printable(part),
+          "' is no duration greater than 0 and below a thousand hours"));
     }
     *limit = *value;
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/error.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
@@ -142,7 +143,7 @@ void AppendNodes(const LoadReport& report, std::string& out) {
                    });
   absl::StrAppendFormat(&out, "\n%-20s %6s\n", "node", "busy");
   for (size_t i = 0; i < std::min(kShown, nodes.size()); ++i) {
-    absl::StrAppendFormat(&out, "%-20s %5.1f%%\n", nodes[i].name,
+    absl::StrAppendFormat(&out, "%-20s %5.1f%%\n", Printable(nodes[i].name),
                           100 * nodes[i].busy_share);
   }
   if (nodes.size() > kShown) {

@@ -63,7 +63,7 @@ std::vector<int64_t> FirstForbidden(const std::vector<Constraint>& rules,
     if (rule.first_layer.has_value() && *rule.first_layer < layers &&
         !Carries(labels, rule.labels)) {
       ++broken[index(*rule.first_layer)];
-      --broken[index(std::min(layers, *rule.last_layer + 1))];
+      --broken[index(std::min(layers - 1, *rule.last_layer) + 1)];
     }
   }
   std::vector<int64_t> from(index(layers + 1), layers);

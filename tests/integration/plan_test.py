@@ -5,8 +5,10 @@ import html.parser
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import cluster
@@ -168,6 +170,45 @@ class PlanTest(unittest.TestCase):
             check=True, cwd=self.folder.name)
         self.assertEqual(json.loads(done.stdout), plan_numbers.load(out))
         self.assertFalse(os.path.exists(os.path.join(self.folder.name, "-")))
+        for option in ("--out", "--html"):
+            for file in (costs, nodes):
+                before = plan_numbers.load(file)
+                done = self.plan(costs, nodes, option, file)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(option, done.stderr)
+                self.assertEqual(plan_numbers.load(file), before)
+
+    def test_an_interrupt_ends_it(self):
+        layers = {**COSTS, "layers": [{**COSTS["layers"][0],
+                                       "repeat": 100000}]}
+        process = subprocess.Popen(
+            [cluster.programs()[0], "plan", "--costs",
+             self.path("c.json", layers), "--cluster",
+             self.path("n.json", {**NODES, "nodes": [
+                 {**NODES["nodes"][0], "count": 2, "memory": "90TB"}]}), "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        out, _ = process.communicate(timeout=60)
+        if process.returncode != 0:  # so fast a machine has planned already
+            self.assertEqual(process.returncode, 130)
+            self.assertEqual(out, b"")
+            self.assertLess(time.monotonic() - started, 30)
+
+    def test_names_cannot_steer_a_terminal(self):
+        nodes = {**NODES, "nodes": [
+            {**NODES["nodes"][0], "name": "\x1b[31m\x9b\u202e"}]}
+        done = self.plan(self.path("c.json", COSTS), self.path("n.json", nodes))
+        for sign in "\x1b\x9b\u202e":
+            self.assertNotIn(sign, done.stdout + done.stderr)
+        self.assertIn("[31m", done.stdout + done.stderr)
+
+    def test_numbers_are_finite_or_null(self):
+        nodes = {**NODES, "nodes": [{**node, "power_w": 5e-324}
+                                    for node in NODES["nodes"]]}
+        plan = self.document(COSTS, nodes, "--objective", "energy")
+        self.assertIsNone(plan["tokens_per_joule"])
 
     def refused(self, code, words, costs, nodes, *options):
         done = self.plan(self.path("costs.json", costs),
@@ -328,12 +369,19 @@ class PlanTest(unittest.TestCase):
                  "nodes": [{**NODES["nodes"][0], "name": name, "count": 2,
                             "labels": {"rack": name}} for name in "ab"],
                  "constraints": [{"layers": [0, 0], "labels": {"rack": "b"}},
+                                 {"layers": [2 ** 31, 2 ** 63 - 1],
+                                  "labels": {"rack": "c"}},
                                  {"spare": 1}, {"spare": 1}]}
         problem = plan_numbers.Problem(nodes, COSTS, [4096], None)
         plan = self.document(COSTS, nodes)
         self.assertEqual(plan_numbers.differences(plan, problem), [])
         self.assertEqual(plan["nodes_used"], 2)
         self.assertTrue(plan["route"][0]["node"].startswith("b-"))
+        nodes["constraints"] = [{"layers": [0, 2 ** 63 - 1],
+                                 "labels": {"rack": "b"}}]
+        plan = self.document(COSTS, nodes)
+        self.assertTrue(all(entry["node"].startswith("b-")
+                            for entry in plan["route"]))
 
 
 if __name__ == "__main__":

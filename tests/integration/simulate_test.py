@@ -216,6 +216,7 @@ class SimulateTest(unittest.TestCase):
                 (["--concurrency"], ["--rate", "1", "--concurrency", "2"]),
                 (["4096"], ["--rate", "1", "--input-len", "5000"]),
                 (["--slo"], ["--rate", "1", "--slo", "fast"]),
+                (["--slo"], ["--rate", "1", "--slo", "ttft=1e300"]),
                 (["--slo"], ["--find-rate"])):
             self.refused(2, words, self.plan, *arguments)
 

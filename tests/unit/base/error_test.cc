@@ -34,6 +34,15 @@ TEST(Error, PrintableEscapes) {
   EXPECT_EQ(Printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
   EXPECT_EQ(Printable("h\xc3\xa9"), "h\xc3\xa9");
+  // A control of eight bits, and one that turns the direction of writing.
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(Printable("a\xe2\x80\xae"
+                      "b"),
+            "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(Printable("\xe2\x81\xa7\xe2\x82\xac"),
+            "\\xe2\\x81\\xa7\xe2\x82\xac");
   EXPECT_EQ(Printable(std::string(500, 'a'), 10), "aaaaaaaaaa...");
 }
 

@@ -142,6 +142,22 @@ TEST(ClusterCodec, RefusesMultiplyingAliases) {
   EXPECT_THAT(std::string(cluster.status().message()), HasSubstr("too many"));
 }
 
+TEST(ClusterCodec, RefusesWhatItWouldNotRead) {
+  const std::string good = "version: 1\nnodes: [{name: a, memory: 1GB}]\n";
+  ASSERT_TRUE(ParseCluster(good, "nodes.yaml").ok());
+  for (const auto& [text, why] :
+       std::vector<std::pair<std::string, std::string>>{
+           {good + "---\nx: 1\n", "more behind the end"},
+           {R"({"version": 1, "nodes": [{"name": "a", "memory": 1}]},,,rest)",
+            "more behind the end"},
+           {"version: 1\nnodes: [{name: \"a\xe9\", memory: 1GB}]\n",
+            "no UTF-8"}}) {
+    const auto cluster = ParseCluster(text, "nodes.yaml");
+    ASSERT_FALSE(cluster.ok()) << text;
+    EXPECT_THAT(std::string(cluster.status().message()), HasSubstr(why));
+  }
+}
+
 // Millions of short values take YAML's reader long and much memory.
 TEST(ClusterCodec, RefusesMillionsOfValuesBeforeTheyAreRead) {
   std::string text = "version: 1\nnodes: [";

@@ -1,6 +1,8 @@
 #include "coordinator/simulation/rate_search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "tests/unit/coordinator/simulation/simulated_cases.h"
@@ -46,6 +48,18 @@ TEST(FindRate, NoneAndAll) {
     return RateTrial{.meets = true};
   });
   EXPECT_TRUE(absl::IsCancelled(broken.status()));
+}
+
+// A plan that takes no time keeps every limit at every rate.
+TEST(FindRate, EndsWhereNoRateIsTooHigh) {
+  for (const double start :
+       {0.0, 1e-300, 1.0, 1e300, std::numeric_limits<double>::infinity()}) {
+    const auto rate = FindRate(start, [](double) -> absl::StatusOr<RateTrial> {
+      return RateTrial{.meets = true};
+    });
+    ASSERT_TRUE(rate.ok() && rate->has_value());
+    EXPECT_TRUE(std::isfinite(**rate));
+  }
 }
 
 // A pipeline that gives R answers a second at most keeps a limit on their time
