@@ -26,6 +26,10 @@ constexpr int64_t kHalvingsMin = 12;
 // between speed and nodes that an objective may want.
 constexpr int64_t kCyclesBetween = 16;
 constexpr size_t kRowsTried = 8;
+// The same where one look at all nodes costs more runs than this.
+constexpr int64_t kLarge = 20'000;
+constexpr int64_t kCyclesBetweenLarge = 6;
+constexpr size_t kRowsTriedLarge = 3;
 
 class Search {
  public:
@@ -74,9 +78,10 @@ class Search {
  private:
   // Rows of a micro-batch follow from the route: a ladder of them.
   [[nodiscard]] std::set<int64_t> RowsToTry() const {
+    const size_t most = reach_.cost() > kLarge ? kRowsTriedLarge : kRowsTried;
     std::set<int64_t> rows = {1};
     for (int64_t each = concurrency_.value_or(1);
-         each > 1 && rows.size() < kRowsTried; each /= 2) {
+         each > 1 && rows.size() < most; each /= 2) {
       rows.insert(each);
     }
     return rows;
@@ -91,9 +96,11 @@ class Search {
     const double slowest = reach_.CycleOf(fewest, rows);
     Offer(fewest);
     const double least = TryLeastCycle(fewest, rows, nodes_max_);
-    for (int64_t i = 1; i < kCyclesBetween && least > 0; ++i) {
+    const int64_t between =
+        reach_.cost() > kLarge ? kCyclesBetweenLarge : kCyclesBetween;
+    for (int64_t i = 1; i < between && least > 0; ++i) {
       const double share =
-          static_cast<double>(i) / static_cast<double>(kCyclesBetween);
+          static_cast<double>(i) / static_cast<double>(between);
       if (const auto route = reach_.Within(
               least * std::pow(slowest / least, share), rows, nodes_max_)) {
         Offer(*route);
