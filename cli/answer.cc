@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/status_macros.h"
@@ -46,11 +47,10 @@ absl::StatusOr<int64_t> TokensFor(const ModelHost& host, int64_t prompt_tokens,
                                   const SamplingChoice& sampling) {
   const int64_t room = host.compute.context - prompt_tokens;
   if (room < 1) {
-    return UsageError(
-        "prompt",
-        absl::StrCat("is ", prompt_tokens, " tokens, the context only ",
-                     host.compute.context),
-        "shorten it, or give a larger --context");
+    return UsageError("prompt",
+                      absl::StrCat("is ", Counted(prompt_tokens, "token"),
+                                   ", the context only ", host.compute.context),
+                      "shorten it, or give a larger --context");
   }
   if (!sampling.max_tokens.has_value()) {
     return std::min(room, kMaxTokensDefault);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -110,7 +111,8 @@ absl::StatusOr<ChatCommand::Next> ChatCommand::Obey(const std::string& line,
       console.Note(absl::StrCat("saved to ", argument));
     } else {
       MILLRACE_ASSIGN_OR_RETURN(messages_, ReadSession(argument));
-      console.Note(absl::StrCat(messages_.size(), " messages loaded"));
+      console.Note(
+          absl::StrCat(Counted(std::ssize(messages_), "message"), " loaded"));
     }
   } else if (command == "/image") {
     return UsageError("/image", "is not in this version of millrace");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -111,9 +112,9 @@ absl::Status DoesNotFit(const model::ModelSpec& spec,
       "plan",
       absl::StrCat("the model with ",
                    HumanSize(costs.WeightsBytes(0, costs.num_layers())),
-                   " of weights and ", sequences, " sequences does not fit ",
-                   workers.size(), " workers of ", HumanSize(memory),
-                   " together"),
+                   " of weights and ", Counted(sequences, "sequence"),
+                   " does not fit ", Counted(std::ssize(workers), "worker"),
+                   " of ", HumanSize(memory), " together"),
       "give more workers or memory, or lower --context or --concurrency");
 }
 
@@ -157,8 +158,8 @@ absl::StatusOr<ClusterLayout> LayOut(
       (fixed.has_value() && fixed->size() != ordered.size())) {
     return AnswerIsNo(
         "plan",
-        absl::StrCat(ordered.size(), " workers do not match the cuts of ",
-                     spec.layers.size(), " layers"),
+        absl::StrCat("the cuts of ", Counted(std::ssize(spec.layers), "layer"),
+                     " do not match ", Counted(std::ssize(ordered), "worker")),
         "start as many workers as there are stages");
   }
   const int64_t wanted =

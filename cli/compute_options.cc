@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -241,7 +242,7 @@ absl::Status FitToModel(const model::ModelSpec& spec, ComputeOptions& options) {
   if (options.stages > layers) {
     return UsageError("--stages",
                       absl::StrCat(options.stages, " stages for a model of ",
-                                   layers, " layers"),
+                                   Counted(layers, "layer")),
                       absl::StrCat("give at most ", layers));
   }
   if (!options.cuts.empty() && options.cuts.back() >= layers) {

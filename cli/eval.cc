@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -162,9 +163,10 @@ absl::Status EvalCommand::Run(Console& console) {
         "score it in windows: --window 512");
   }
   if (window > size) {
-    return UsageError("--window",
-                      absl::StrCat("is longer than the ", size, " tokens read"),
-                      "give a smaller one");
+    return UsageError(
+        "--window",
+        absl::StrCat("is longer than the ", Counted(size, "token"), " read"),
+        "give a smaller one");
   }
   std::unique_ptr<DumpTap> tap;
   if (!dump_.empty()) {

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/quantity.h"
@@ -191,8 +192,8 @@ absl::Status InspectCommand::Verify(const model::Checkpoint& checkpoint,
         return Interrupts() == 0;
       }));
   console.Progress("");
-  out.Add(absl::StrCat("values of ", weights.tensors, " tensors, ",
-                       weights.bytes, " bytes"),
+  out.Add(absl::StrCat("values of ", Counted(weights.tensors, "tensor"), ", ",
+                       Counted(weights.bytes, "byte")),
           weights.damage.empty());
   for (const model::WeightDamage& damage : weights.damage) {
     out.Damage(damage.file, damage.tensor, damage.why);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
@@ -83,10 +84,13 @@ std::string TextPart(const Json& value) {
   std::string out;
   for (const auto& [key, unit] :
        {std::pair("kind", ""), std::pair("pattern", ""),
-        std::pair("tokens", " tokens"), std::pair("bytes", " bytes")}) {
+        std::pair("tokens", "token"), std::pair("bytes", "byte")}) {
     const Json* field = part.if_contains(key);
     if (field != nullptr && !field->is_null()) {
-      absl::StrAppend(&out, out.empty() ? "" : ", ", Text(*field), unit);
+      absl::StrAppend(&out, out.empty() ? "" : ", ",
+                      *unit == '\0'
+                          ? Text(*field)
+                          : Counted(field->to_number<int64_t>(), unit));
     }
   }
   if (!part.at("error").is_null()) {
@@ -123,11 +127,12 @@ std::string ModelReportText(const json::object& report) {
   AppendLine(out, "parameters",
              absl::StrFormat("%.2f M, %.2f M of them multiplied for a token",
                              parameters / 1e6, active / 1e6));
-  AppendLine(out, "sizes",
-             absl::StrCat(Text(report.at("layers")), " layers, hidden ",
-                          Text(report.at("hidden_size")), ", vocabulary ",
-                          Text(report.at("vocab_size")), ", context ",
-                          Text(report.at("context_length"))));
+  AppendLine(
+      out, "sizes",
+      absl::StrCat(Counted(report.at("layers").to_number<int64_t>(), "layer"),
+                   ", hidden ", Text(report.at("hidden_size")), ", vocabulary ",
+                   Text(report.at("vocab_size")), ", context ",
+                   Text(report.at("context_length"))));
   AppendLine(out, "stored",
              absl::StrCat(
                  Size(report.at("stored_bytes")), " (",

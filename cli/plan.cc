@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -191,7 +192,8 @@ absl::StatusOr<LiveCluster> PlanCommand::ReadCluster(Console& console) const {
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<transport::Endpoint> nodes,
                             ParseNodes("--workers", workers_, insecure_));
-  console.Progress(absl::StrCat("measuring ", nodes.size(), " workers"));
+  console.Progress(
+      absl::StrCat("measuring ", Counted(std::ssize(nodes), "worker")));
   const InterruptFlag interrupted;
   absl::StatusOr<LiveCluster> live =
       AskCluster(given, nodes, interrupted.flag());

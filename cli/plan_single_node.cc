@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -219,10 +220,11 @@ std::string PlanText(const SingleNodeOptions& options,
   }
   if (plan.records > 0) {
     Line(out, "cache",
-         absl::StrFormat("%d experts, %s; hits %.0f to %.0f %% (evenly used "
+         absl::StrFormat("%s, %s; hits %.0f to %.0f %% (evenly used "
                          "experts; as measured on Kimi-Linear)",
-                         plan.cache_records, HumanSize(plan.cache_bytes),
-                         100 * plan.hit_rate.low, 100 * plan.hit_rate.high));
+                         Counted(plan.cache_records, "expert"),
+                         HumanSize(plan.cache_bytes), 100 * plan.hit_rate.low,
+                         100 * plan.hit_rate.high));
     Line(out, "read per token", SizeRange(plan.bytes_per_token));
   }
   Line(out, "from memory",

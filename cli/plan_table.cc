@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "planner/plan_numbers.h"
@@ -99,23 +100,25 @@ std::string PlanTable(const planner::Plan& plan,
     absl::StrAppend(&out, "\n");
     for (const planner::ContextConcurrency& entry : plan.concurrency) {
       absl::StrAppend(
-          &out, "at ", entry.context, " tokens: ",
-          entry.sequences.has_value() ? absl::StrCat(*entry.sequences)
-                                      : "unbounded",
-          " sequences",
+          &out, "at ", Counted(entry.context, "token"), ": ",
+          entry.sequences.has_value() ? Counted(*entry.sequences, "sequence")
+                                      : "unbounded sequences",
           entry.binding_node.has_value()
               ? absl::StrCat(" (", NameOf(cluster, *entry.binding_node),
                              " binds)")
               : "",
           "\n");
     }
-    absl::StrAppend(&out, "cycle ", Seconds(plan.cycle_s), ", loop ",
-                    Seconds(plan.loop_s), ", TPOT ", Seconds(plan.tpot_s),
-                    plan.microbatches.has_value()
-                        ? absl::StrCat(", ", *plan.microbatches,
-                                       " micro-batches fill the pipeline")
-                        : "",
-                    "\n");
+    absl::StrAppend(
+        &out, "cycle ", Seconds(plan.cycle_s), ", loop ", Seconds(plan.loop_s),
+        ", TPOT ", Seconds(plan.tpot_s),
+        plan.microbatches.has_value()
+            ? absl::StrCat(", ", *plan.microbatches,
+                           *plan.microbatches == 1 ? " micro-batch fills"
+                                                   : " micro-batches fill",
+                           " the pipeline")
+            : "",
+        "\n");
     if (plan.binding.node.has_value()) {
       absl::StrAppend(&out, NameOf(cluster, *plan.binding.node), " binds by ",
                       BindingText(plan.binding.kind), "\n");

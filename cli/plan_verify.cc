@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -163,10 +164,10 @@ Json VerificationJson(const Verification& verification) {
 
 std::string VerificationText(const Verification& verification) {
   return absl::StrFormat(
-      "\nmeasured with %d sequences at %s:\n"
+      "\nmeasured with %s at %s:\n"
       "  tokens/s  predicted %8.1f  measured %8.1f  error %+.0f %%\n"
       "  TPOT      predicted %8s  measured %8s  error %+.0f %%\n",
-      verification.sequences, verification.url,
+      Counted(verification.sequences, "sequence"), verification.url,
       verification.tokens_per_s.predicted, verification.tokens_per_s.measured,
       100 * verification.tokens_per_s.error(),
       HumanDuration(absl::Seconds(verification.tpot_s.predicted)),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -161,7 +162,8 @@ void ShowNode(Console& console, const NodeProbe& probe,
                                         {"machine", RatesJson(probe.machine)}});
     return;
   }
-  console.Out(absl::StrFormat("# %d threads; %s\n", options.num_threads,
+  console.Out(absl::StrFormat("# %s; %s\n",
+                              Counted(options.num_threads, "thread"),
                               RatesText(probe.machine)));
   for (const std::string& line : KernelLines(kernels::DescribeKernels(table))) {
     console.Out(absl::StrCat("# ", line, "\n"));

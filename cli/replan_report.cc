@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
@@ -224,7 +225,9 @@ std::string PlanForLoadText(const planner::Cluster& cluster,
     const std::optional<int64_t> held = SequencesOf(planned.keep);
     absl::StrAppend(
         &out, "the present route does not hold this load",
-        held.has_value() ? absl::StrCat(": ", *held, " sequences at most") : "",
+        held.has_value()
+            ? absl::StrCat(": ", Counted(*held, "sequence"), " at most")
+            : "",
         "\n");
   }
   absl::StrAppend(&out, Row("this plan", planned.plan, planned.moved));

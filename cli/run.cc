@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -103,11 +104,12 @@ void RunCommand::Report(Console& console, const ModelHost& host,
   const size_t decoded = answer.tokens.empty() ? 0 : answer.tokens.size() - 1;
   if (!console.json()) {
     console.Out("\n");
-    console.Note(absl::StrFormat(
-        "%d prompt tokens, %.1f tokens/s; %d tokens, %.1f tokens/s; %s",
-        prompt.size(), rate(prompt.size(), answer.prefill),
-        answer.tokens.size(), rate(decoded, answer.decode),
-        answer.finish_reason));
+    console.Note(absl::StrFormat("%s, %.1f tokens/s; %s, %.1f tokens/s; %s",
+                                 Counted(std::ssize(prompt), "prompt token"),
+                                 rate(prompt.size(), answer.prefill),
+                                 Counted(std::ssize(answer.tokens), "token"),
+                                 rate(decoded, answer.decode),
+                                 answer.finish_reason));
     return;
   }
   boost::json::object out;

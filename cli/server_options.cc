@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -158,8 +159,9 @@ absl::StatusOr<int64_t> ServerSequences(const ModelHost& host,
     return AnswerIsNo(
         "--memory",
         absl::StrCat(HumanSize(*compute.memory_bytes),
-                     " do not hold the model and ", sequences, " sequences of ",
-                     compute.context, " tokens"),
+                     " do not hold the model and ",
+                     Counted(sequences, "sequence"), " of ",
+                     Counted(compute.context, "token")),
         "lower --context or --concurrency, or give more memory or stages");
   }
   return sequences;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
 #include "cli/report_line.h"
@@ -50,7 +51,7 @@ std::string LayerText(const json::object& layer) {
                   " each");
   if (Number(layer, "experts") > 0) {
     absl::StrAppend(&out, " (", Number(layer, "experts_per_token"), " of ",
-                    Number(layer, "experts"), " experts of ",
+                    Counted(Number(layer, "experts"), "expert"), " of ",
                     HumanSize(Number(layer, "expert_bytes")), ")");
   }
   if (Number(layer, "kv_bytes_per_token") > 0) {
@@ -125,10 +126,10 @@ std::string SheetReportText(const json::object& report) {
                  report.at("parameters").to_number<double>() / 1e6,
                  report.at("parameters_active").to_number<double>() / 1e6));
   AppendLine(out, "sizes",
-             absl::StrCat(Number(report, "layers"), " layers, hidden ",
-                          Number(report, "hidden_size"), ", vocabulary ",
-                          Number(report, "vocab_size"), ", context ",
-                          Number(report, "context_length")));
+             absl::StrCat(Counted(Number(report, "layers"), "layer"),
+                          ", hidden ", Number(report, "hidden_size"),
+                          ", vocabulary ", Number(report, "vocab_size"),
+                          ", context ", Number(report, "context_length")));
   AppendLine(out, "stored", HumanSize(Number(report, "stored_bytes")));
   AppendLine(out, "in memory", HumanSize(Number(report, "weights_bytes")));
   AppendLine(

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -97,8 +98,8 @@ absl::Status SimulateCommand::Run(Console& console) {
     return AnswerIsNo(
         "--slo",
         load.report.failed() > 0
-            ? absl::StrCat(load.report.failed(), " of ", load.report.requests,
-                           " requests failed")
+            ? absl::StrCat(load.report.failed(), " of ",
+                           Counted(load.report.requests, "request"), " failed")
             : "more than 1 % of the requests miss a limit",
         "--find-rate gives the highest rate that meets it");
   }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "planner/plan_once.h"
@@ -73,7 +74,8 @@ std::optional<Advice> EffectOf(const Plan& plan, const Plan& with) {
       if (before.has_value() && after.has_value()) {
         advice.gain = static_cast<double>(*after - *before) /
                       static_cast<double>(std::max<int64_t>(1, *before));
-        advice.effect = absl::StrCat("+", *after - *before, " sequences");
+        advice.effect =
+            absl::StrCat("+", Counted(*after - *before, "sequence"));
       }
       break;
     }
@@ -82,8 +84,7 @@ std::optional<Advice> EffectOf(const Plan& plan, const Plan& with) {
                          static_cast<int64_t>(with.stages.size());
       advice.gain =
           static_cast<double>(saved) / static_cast<double>(plan.stages.size());
-      advice.effect =
-          absl::StrCat(saved, saved == 1 ? " node fewer" : " nodes fewer");
+      advice.effect = absl::StrCat(Counted(saved, "node"), " fewer");
       break;
     }
   }

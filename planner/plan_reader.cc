@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "planner/cluster_codec.h"
@@ -199,11 +200,12 @@ class PlanFileReader {
                                 map.IntegerOr("last_layer", 0, layers, -1));
       if (entry.first_layer != next || entry.last_layer < next ||
           entry.last_layer >= layers) {
-        return map.ErrorAt("first_layer",
-                           absl::StrCat("layers ", entry.first_layer, " to ",
-                                        entry.last_layer, " do not follow on ",
-                                        next - 1, " of ", layers, " layers"),
-                           kHint);
+        return map.ErrorAt(
+            "first_layer",
+            absl::StrCat("layers ", entry.first_layer, " to ", entry.last_layer,
+                         " do not follow on ", next - 1, " of ",
+                         Counted(layers, "layer")),
+            kHint);
       }
       next = entry.last_layer + 1;
       file_.plan.route.push_back(entry);

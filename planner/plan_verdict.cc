@@ -7,6 +7,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 
@@ -56,8 +57,8 @@ Room RoomOf(const CostModel& model) {
 
 // "12 sequences of 4096 tokens"
 std::string Sequences(int64_t sequences, int64_t context) {
-  return absl::StrCat(sequences, sequences == 1 ? " sequence" : " sequences",
-                      " of ", context, context == 1 ? " token" : " tokens");
+  return absl::StrCat(Counted(sequences, "sequence"), " of ",
+                      Counted(context, "token"));
 }
 
 // A layer that stands nowhere whatever stands beside it.
@@ -115,7 +116,7 @@ std::string FirstCriterion(Objective objective, const Measures& measures) {
                  : "";
     case Objective::kConcurrency:
       return measures.sequences.has_value()
-                 ? absl::StrCat(*measures.sequences, " sequences")
+                 ? Counted(*measures.sequences, "sequence")
                  : "";
     case Objective::kLatency:
       return measures.loop_s.has_value()
@@ -123,7 +124,7 @@ std::string FirstCriterion(Objective objective, const Measures& measures) {
                                 " a token")
                  : "";
     case Objective::kNodes:
-      return absl::StrCat(measures.nodes_used, " nodes");
+      return Counted(measures.nodes_used, "node");
   }
   return "";
 }
@@ -131,9 +132,8 @@ std::string FirstCriterion(Objective objective, const Measures& measures) {
 }  // namespace
 
 std::string VerdictOn(const CostModel& model, const Plan& plan) {
-  std::string text =
-      absl::StrCat("fits on ", plan.stages.size(), " of ", model.num_nodes(),
-                   model.num_nodes() == 1 ? " node" : " nodes");
+  std::string text = absl::StrCat("fits on ", plan.stages.size(), " of ",
+                                  Counted(model.num_nodes(), "node"));
   const ContextConcurrency& first = plan.concurrency.front();
   if (first.sequences.has_value()) {
     absl::StrAppend(&text, ", ", Sequences(*first.sequences, first.context));
@@ -174,8 +174,8 @@ std::string WhyNot(const CostModel& model, int64_t sequences) {
   const Room room = RoomOf(model);
   if (room.nodes == 0) {
     return absl::StrCat("does not fit: the constraint spare keeps ",
-                        model.cluster().SpareNodes(),
-                        " nodes unused, the cluster has ", model.num_nodes());
+                        Counted(model.cluster().SpareNodes(), "node"),
+                        " unused, the cluster has ", model.num_nodes());
   }
   if (weights > room.together) {
     return absl::StrCat("does not fit: the weights are ", HumanSize(weights),

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -160,10 +161,11 @@ std::string WhyYes(const SingleNodeOptions& options,
       absl::StrCat("fits: ", HumanSize(options.memory_bytes),
                    " hold the floor of ", HumanSize(plan.floor.total()));
   if (plan.records > 0) {
-    absl::StrAppendFormat(
-        &text, " and a cache of %d of %d experts (%s), %.0f to %.0f %% hits",
-        plan.cache_records, plan.records, HumanSize(plan.cache_bytes),
-        100 * plan.hit_rate.low, 100 * plan.hit_rate.high);
+    absl::StrAppendFormat(&text,
+                          " and a cache of %d of %s (%s), %.0f to %.0f %% hits",
+                          plan.cache_records, Counted(plan.records, "expert"),
+                          HumanSize(plan.cache_bytes), 100 * plan.hit_rate.low,
+                          100 * plan.hit_rate.high);
   }
   return absl::StrCat(text, SpeedText(options, plan));
 }
@@ -245,12 +247,12 @@ absl::Status CheckSequences(const ModelSheet& sheet,
        AsDouble(totals.recurrent_bytes + totals.convolution_bytes));
   return bytes <= kBytesMax
              ? absl::OkStatus()
-             : UsageError("--concurrency",
-                          absl::StrCat(options.sequences, " sequences of ",
-                                       options.context,
-                                       " positions are more than any memory "
-                                       "holds"),
-                          "give fewer or shorter ones");
+             : UsageError(
+                   "--concurrency",
+                   absl::StrCat("no memory holds ",
+                                Counted(options.sequences, "sequence"), " of ",
+                                Counted(options.context, "position")),
+                   "give fewer or shorter ones");
 }
 
 }  // namespace

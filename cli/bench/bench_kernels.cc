@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -248,10 +249,10 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
   const absl::string_view isa = kernels::IsaName(compute.isa);
   if (!console.json()) {
     console.Out(absl::StrFormat(
-        "%d threads, %s kernels; %s\n\n%-14s %-6s %6s  %-10s %9s %8s %7s %8s "
+        "%s, %s kernels; %s\n\n%-14s %-6s %6s  %-10s %9s %8s %7s %8s "
         "%7s %s\n",
-        threads, isa, RatesText(rates), "format", "mode", "tokens", "version",
-        "time", "GB/s", "of it", "GOPS", "of it", "peak"));
+        Counted(threads, "thread"), isa, RatesText(rates), "format", "mode",
+        "tokens", "version", "time", "GB/s", "of it", "GOPS", "of it", "peak"));
   }
   boost::json::array results;
   size_t done = 0;
@@ -272,7 +273,7 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
   const size_t left_out = shapes.size() - done;
   if (left_out > 0) {
     console.Note(absl::StrCat(left_out, " of ", shapes.size(),
-                              " products are left out: --limit ", limit_,
+                              " products left out: --limit ", limit_,
                               " is over"));
   }
   if (console.json()) {

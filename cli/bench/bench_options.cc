@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "cli/number_list.h"
@@ -56,8 +57,8 @@ absl::StatusOr<int> MeasuringThreads(const std::optional<int64_t>& asked) {
   if (threads < 1 || threads > cores) {
     return UsageError(
         "--threads",
-        absl::StrCat(threads, " is out of range: this process may use ", cores,
-                     cores == 1 ? " core" : " cores"),
+        absl::StrCat(threads, " is out of range: this process may use ",
+                     Counted(cores, "core")),
         absl::StrCat("give a number from 1 to ", cores, ", or leave it out"));
   }
   return static_cast<int>(threads);

@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -100,11 +101,10 @@ absl::Status ModelBench::Start(const std::vector<BenchLoad>& loads,
     host_.compute.context = context;
   }
   if (host_.compute.concurrency > 0 && host_.compute.concurrency < batch) {
-    return UsageError(
-        "--concurrency",
-        absl::StrCat(host_.compute.concurrency,
-                     " sequences are fewer than a batch of ", batch),
-        "leave it out");
+    return UsageError("--concurrency",
+                      absl::StrCat(host_.compute.concurrency,
+                                   " is less than a batch of ", batch),
+                      "leave it out");
   }
   MILLRACE_RETURN_IF_ERROR(StartPipeline(
       host_, std::max(batch, host_.compute.concurrency), nullptr, console));
@@ -138,13 +138,12 @@ std::optional<double> ModelBench::ReadsPerRound(int64_t batch) const {
 std::string ModelBench::Title() const {
   const ComputeOptions& compute = host_.compute;
   return absl::StrFormat(
-      "%s: %s of weights, loaded in %s; %d %s of %d %s, %s kernels, %s",
+      "%s: %s of weights, loaded in %s; %s of %s, %s kernels, %s",
       spec().name.empty() ? spec().family : spec().name,
       HumanSize(model::CostsOf(spec()).weights_bytes()),
-      HumanDuration(host_.load_time), compute.stages,
-      compute.stages == 1 ? "stage" : "stages", compute.num_threads,
-      compute.num_threads == 1 ? "thread" : "threads",
-      kernels::IsaName(compute.isa), ComputeName(compute.compute));
+      HumanDuration(host_.load_time), Counted(compute.stages, "stage"),
+      Counted(compute.num_threads, "thread"), kernels::IsaName(compute.isa),
+      ComputeName(compute.compute));
 }
 
 boost::json::object ModelBench::Describe() const {

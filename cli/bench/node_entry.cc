@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "cli/bench/statistics.h"
 
 namespace millrace::cli {
@@ -37,8 +38,8 @@ std::string LineOf(const Operation& operation) {
 // A YAML line "    KEY: VALUE" with the spread behind it.
 std::string Line(absl::string_view key, const std::string& value,
                  const Spread& spread) {
-  return absl::StrFormat("%s: %s  # +- %.0f %% over %d rounds\n", key, value,
-                         100 * spread.Share(), spread.rounds);
+  return absl::StrFormat("%s: %s  # +- %.0f %% over %s\n", key, value,
+                         100 * spread.Share(), Counted(spread.rounds, "round"));
 }
 
 std::string RateText(double bytes_per_s) {

@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -80,7 +81,7 @@ absl::StatusOr<std::vector<Finding>> CheckCommand::Look(
     const CheckedPlan& plan, const std::vector<transport::Endpoint>& nodes,
     Console& console) const {
   const InterruptFlag interrupted;
-  console.Progress(absl::StrCat("asking ", nodes.size(), " nodes"));
+  console.Progress(absl::StrCat("asking ", Counted(std::ssize(nodes), "node")));
   const std::vector<NodeAnswer> answers =
       DescribeNodes(nodes, interrupted.flag());
   std::map<std::string, const NodeAnswer*> by_name;

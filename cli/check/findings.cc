@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
@@ -148,9 +149,8 @@ Finding JudgeModel(const std::string& node, const CheckedPlan& plan,
   }
   Finding finding = Good(
       "model", node, Json(model->digest),
-      absl::StrCat(model->files, model->files == 1 ? " file, " : " files, ",
-                   HumanSize(model->bytes), ", digest ",
-                   model->digest.substr(0, 12),
+      absl::StrCat(Counted(model->files, "file"), ", ", HumanSize(model->bytes),
+                   ", digest ", model->digest.substr(0, 12),
                    " (headers, sizes and samples of the tensors; inspect "
                    "--verify reads every byte)"));
   return model->digest == plan.model_digest

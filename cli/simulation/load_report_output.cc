@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "boost/json/array.hpp"
@@ -85,8 +86,8 @@ std::string Verdict(const SimulatedLoad& load) {
   const LoadReport& report = load.report;
   const ServiceLimits& limits = load.options.limits;
   if (!limits.any()) {
-    return absl::StrFormat("%d of %d requests completed in %s",
-                           report.completed, report.requests,
+    return absl::StrFormat("%d of %s completed in %s", report.completed,
+                           Counted(report.requests, "request"),
                            HumanDuration(report.duration));
   }
   const std::string kept = absl::StrFormat(
@@ -147,7 +148,7 @@ void AppendNodes(const LoadReport& report, std::string& out) {
                           100 * nodes[i].busy_share);
   }
   if (nodes.size() > kShown) {
-    absl::StrAppendFormat(&out, "and %d others, none busier\n",
+    absl::StrAppendFormat(&out, "and %d more, none busier\n",
                           nodes.size() - kShown);
   }
 }
@@ -236,9 +237,9 @@ std::string LoadReportText(SimulatedLoad& load) {
       report.PerSecond(report.input_tokens + report.output_tokens));
   absl::StrAppendFormat(
       &out,
-      "at most %d requests at a time; %d micro-batches, %.1f%% of them under "
-      "way\n",
-      report.concurrent_max, report.microbatches, 100 * report.pipeline_fill);
+      "at most %s at a time; micro-batches: %d, %.1f%% of them under way\n",
+      Counted(report.concurrent_max, "request"), report.microbatches,
+      100 * report.pipeline_fill);
   if (report.microbatches_wanted > report.microbatches) {
     absl::StrAppendFormat(
         &out,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "boost/json/array.hpp"
 #include "boost/json/object.hpp"
@@ -242,17 +243,18 @@ absl::StatusOr<int64_t> TokensToGenerate(const GenerationFields& fields,
     return ParamError(
         prompt_name,
         absl::StrCat("this model's context is ", limits.context,
-                     " tokens, but the prompt has ", prompt_tokens,
-                     " tokens; at most ", limits.context - least,
-                     " leave room for an answer"),
+                     " tokens, but the prompt has ",
+                     Counted(prompt_tokens, "token"), "; at most ",
+                     limits.context - least, " leave room for an answer"),
         kCode);
   }
   if (fields.tokens_max.value_or(0) > left) {
     return ParamError(
         fields.tokens_max_name,
         absl::StrCat("this model's context is ", limits.context,
-                     " tokens and the prompt has ", prompt_tokens,
-                     " tokens, so that at most ", left, " can be generated"),
+                     " tokens and the prompt has ",
+                     Counted(prompt_tokens, "token"), ", so that at most ",
+                     left, " can be generated"),
         kCode);
   }
   return fields.tokens_max.value_or(std::min(otherwise, left));

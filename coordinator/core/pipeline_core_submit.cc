@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "coordinator/core/pipeline_core.h"
@@ -85,8 +86,8 @@ absl::Status PipelineCore::QueueIsFull(absl::Duration now,
                                        int64_t positions) const {
   return QueueFull(
       absl::StrCat(
-          "full (", waiting_.size(), " requests with ", waiting_.tokens(),
-          " tokens wait): ",
+          "full (", Counted(waiting_.size(), "request"), " with ",
+          Counted(waiting_.tokens(), "token"), " waiting): ",
           BindingShortage(waiting_.empty() ? positions
                                            : waiting_.front()->positions)),
       waiting_.RetryAfterSeconds(now));

@@ -369,8 +369,8 @@ void LiveCluster::ActOnLoop(const TakeDown& action) {
 }
 
 void LiveCluster::ActOnLoop(const BecomeReady& action) {
-  MILLRACE_LOG(Info) << "epoch " << action.epoch << " is ready, "
-                     << core_.plan().seats.size() << " stages";
+  MILLRACE_LOG(Info) << "epoch " << action.epoch
+                     << " is ready, stages: " << core_.plan().seats.size();
   up_ = true;
   options_.listener->OnReady(action.epoch, std::move(ends_.sender),
                              std::move(ends_.receiver));

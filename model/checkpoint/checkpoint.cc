@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -217,10 +218,10 @@ absl::Status ReadGgufText(const GgufFile& file, Parts& parts) {
   const int64_t num_tokens =
       static_cast<int64_t>(parts.vocabulary->tokens.size());
   if (num_tokens > parts.spec.vocab_size) {
-    return file.ErrorAt(
-        "tokenizer.ggml.tokens",
-        absl::StrCat("has ", num_tokens, " tokens, the embedding has ",
-                     parts.spec.vocab_size, " rows"));
+    return file.ErrorAt("tokenizer.ggml.tokens",
+                        absl::StrCat("has ", Counted(num_tokens, "token"),
+                                     ", the embedding has ",
+                                     Counted(parts.spec.vocab_size, "row")));
   }
   SetGgufTokens(parts);
   return absl::OkStatus();

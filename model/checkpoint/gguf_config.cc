@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/checkpoint/tensor_names.h"
@@ -118,9 +119,10 @@ absl::Status GgufConfigReader::ReadHeads() {
       out_.num_kv_heads,
       file_.IntegerOr(kv_heads, 1, kHeadsMax, out_.num_heads));
   if (out_.num_heads % out_.num_kv_heads != 0) {
-    return file_.ErrorAt(kv_heads, absl::StrCat("is ", out_.num_kv_heads,
-                                                ", which does not divide the ",
-                                                out_.num_heads, " heads"));
+    return file_.ErrorAt(
+        kv_heads,
+        absl::StrCat("is ", out_.num_kv_heads, ", which does not divide the ",
+                     Counted(out_.num_heads, "head")));
   }
   const std::string width = Key("attention.key_length");
   if (!file_.Has(width) && out_.hidden_size % out_.num_heads != 0) {

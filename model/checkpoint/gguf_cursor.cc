@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 
@@ -25,7 +26,7 @@ absl::Status GgufCursor::Error(absl::string_view what) const {
 absl::Status GgufCursor::Fill(char* out, int64_t bytes) {
   if (bytes > remaining()) {
     return WithHint(
-        Error(absl::StrCat("needs ", bytes, " bytes at ", position_,
+        Error(absl::StrCat("needs ", Counted(bytes, "byte"), " at ", position_,
                            ", the file ends at ", file_.size())),
         "the file is cut short or damaged: copy or download it again");
   }

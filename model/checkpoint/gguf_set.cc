@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -123,9 +124,9 @@ absl::Status OpenOtherParts(const std::string& path, int64_t count,
   MILLRACE_ASSIGN_OR_RETURN(const int64_t said,
                             first.IntegerOr(kTotalKey, 0, INT32_MAX, total));
   if (said != total) {
-    return first.ErrorAt(
-        kTotalKey,
-        absl::StrCat("says ", said, " tensors, the parts hold ", total));
+    return first.ErrorAt(kTotalKey,
+                         absl::StrCat("says ", Counted(said, "tensor"),
+                                      ", the parts hold ", total));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 
 namespace millrace::model {
@@ -60,8 +61,9 @@ absl::Status ReadId(const GgufFile& file, absl::string_view name, bool must_fit,
   if (!must_fit) {
     return absl::OkStatus();
   }
-  return file.ErrorAt(key, absl::StrCat("is ", id, ", the vocabulary has ",
-                                        num_tokens, " tokens"));
+  return file.ErrorAt(
+      key, absl::StrCat("is ", id, ", the vocabulary has ",
+                        Counted(static_cast<int64_t>(num_tokens), "token")));
 }
 
 absl::Status ReadIds(const GgufFile& file, GgufVocabulary& out) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
 #include "model/spec/matrix_bytes.h"
@@ -163,7 +164,7 @@ absl::Status Validator::CheckRope(const RopeSpec& rope,
   if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 ||
       rope.rotary_dims > head_dim) {
     return WrongLayer(absl::StrCat("rotates ", rope.rotary_dims, " of ",
-                                   head_dim, " dimensions"));
+                                   Counted(head_dim, "dimension")));
   }
   for (const double value :
        {rope.theta, rope.factor, rope.attention_factor, rope.beta_fast,
@@ -190,9 +191,10 @@ absl::Status Validator::Check(const AttentionOp& op) const {
   if (!InRange(op.num_heads) || !InRange(op.num_kv_heads) ||
       !InRange(op.head_dim) || op.num_heads % op.num_kv_heads != 0 ||
       op.window < 0) {
-    return WrongLayer(absl::StrCat("has ", op.num_heads, " heads, ",
-                                   op.num_kv_heads, " KV heads, head width ",
-                                   op.head_dim, ", window ", op.window));
+    return WrongLayer(absl::StrCat("has ", Counted(op.num_heads, "head"), ", ",
+                                   Counted(op.num_kv_heads, "KV head"),
+                                   ", head width ", op.head_dim, ", window ",
+                                   op.window));
   }
   const int64_t query_rows = op.num_heads * op.head_dim;
   const int64_t key_rows = op.num_kv_heads * op.head_dim;
@@ -225,7 +227,7 @@ absl::Status Validator::Check(const MoeFfnOp& op) const {
   const int64_t num_experts = static_cast<int64_t>(op.experts.size());
   if (op.experts_per_token < 1 || op.experts_per_token > num_experts) {
     return WrongLayer(absl::StrCat("chooses ", op.experts_per_token, " of ",
-                                   num_experts, " experts"));
+                                   Counted(num_experts, "expert")));
   }
   MILLRACE_RETURN_IF_ERROR(CheckVector(op.norm.weight, hidden));
   MILLRACE_RETURN_IF_ERROR(CheckMatrix(op.router, num_experts, hidden));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "boost/json/array.hpp"
 
@@ -82,7 +83,7 @@ std::vector<bool> ConfigReader::LayersOfKind(
     Fail(key, list == nullptr
                   ? "is missing"
                   : absl::StrCat("must be a list with one name for each of ",
-                                 num_layers, " layers"));
+                                 Counted(num_layers, "layer")));
     return out;
   }
   for (size_t i = 0; i < out.size(); ++i) {

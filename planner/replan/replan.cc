@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/status_macros.h"
 #include "planner/criteria.h"
 #include "planner/plan_numbers.h"
@@ -94,10 +95,9 @@ bool NoWorse(const Problem& problem, const Route& a, const Route& b) {
 // Nodes that were kept for this stand in, and are said to.
 void NoteSpares(int64_t before, const Cluster& cluster, Plan& plan) {
   if (before > cluster.SpareNodes()) {
-    plan.notes.push_back(absl::StrCat("the constraint spare keeps ",
-                                      cluster.SpareNodes(),
-                                      " nodes unused instead of ", before,
-                                      ": spares stand in for lost ones"));
+    plan.notes.push_back(absl::StrCat(
+        "the constraint spare keeps ", Counted(cluster.SpareNodes(), "node"),
+        " unused instead of ", before, ": spares stand in for lost ones"));
   }
 }
 

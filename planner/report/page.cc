@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/counted.h"
 #include "boost/json/object.hpp"
 #include "planner/plan_names.h"
 #include "planner/report/page_inputs.h"
@@ -51,14 +52,17 @@ std::string Verdict(const ReportInput& input) {
   const PlanOptions& options = *input.options;
   return absl::StrCat(
       "<h1>Plan of ", Escaped(input.costs->name), "</h1>\n",
-      "<p class=\"quiet\">", CountText(input.costs->layers.size()), " layers, ",
+      "<p class=\"quiet\">", CountText(input.costs->layers.size()), " ",
+      NounFor(std::ssize(input.costs->layers), "layer"), ", ",
       plan.fits ? absl::StrCat("on ", CountText(plan.stages.size()), " of ")
                 : "",
-      CountText(input.cluster->nodes.size()), " nodes. Objective ",
+      CountText(input.cluster->nodes.size()), " ",
+      NounFor(std::ssize(input.cluster->nodes), "node"), ". Objective ",
       NameOf(plan.objective), ", placement ", NameOf(plan.placement), ", ",
-      CountText(options.sequences()),
-      options.sequences() == 1 ? " sequence" : " sequences", " of ",
-      CountText(options.contexts.front()), " tokens must fit.</p>\n",
+      CountText(options.sequences()), " ",
+      NounFor(options.sequences(), "sequence"), " of ",
+      CountText(options.contexts.front()), " ",
+      NounFor(options.contexts.front(), "token"), " must fit.</p>\n",
       VerdictBox(plan),
       "<p class=\"quiet\">Marks: <b>g</b> given in the files, <b>e</b> "
       "estimated from them, <b>m</b> measured.</p>\n");
@@ -104,8 +108,9 @@ std::string Measurement(const ReportInput& input) {
   const std::string mark = MarkOf(all_measured, "all");
   std::string out = absl::StrCat(
       "<h2>Measured</h2>\n<div class=\"scroll\"><table><caption>With ",
-      CountText(measured.sequences),
-      " sequences on the cluster of this plan; error: predicted / measured - "
+      CountText(measured.sequences), " ",
+      NounFor(measured.sequences, "sequence"),
+      " on the cluster of this plan; error: predicted / measured - "
       "1</caption>\n<thead><tr><th class=\"left\" scope=\"col\">number</th>"
       "<th scope=\"col\">predicted</th><th scope=\"col\">measured",
       mark, "</th><th scope=\"col\">error</th></tr></thead>\n<tbody>\n");
@@ -221,7 +226,9 @@ std::string MissingMemory(const ReportInput& input, const CostModel& model) {
   const std::string mark = MarkOf(*input.provenance, "stages.weights_bytes");
   return absl::StrCat("<h2>Memory</h2>\n<p>The model weighs ",
                       SizeData(model.WeightsBytes(all)), mark, "; ",
-                      CountText(model.num_nodes()), " nodes have ",
+                      CountText(model.num_nodes()), " ",
+                      NounFor(model.num_nodes(), "node"),
+                      model.num_nodes() == 1 ? " has " : " have ",
                       SizeData(static_cast<int64_t>(std::min<absl::int128>(
                           memory, std::numeric_limits<int64_t>::max()))),
                       mark, " in all beyond their reserve.</p>\n");

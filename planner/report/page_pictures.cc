@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "planner/report/context_curves.h"
 #include "planner/report/line_chart.h"
 #include "planner/report/page_text.h"
@@ -65,12 +66,13 @@ std::vector<Curve> CurvesToDraw(const ReportInput& input,
                                 const ContextCurves& curves) {
   std::vector<Curve> drawn;
   for (const StageCurve& stage : curves.stages) {
-    drawn.push_back({"other",
-                     stage.num_alike > 1
-                         ? absl::StrCat(NameOf(input, stage.node), " and ",
-                                        stage.num_alike - 1, " stages like it")
-                         : NameOf(input, stage.node),
-                     Points(curves.contexts, stage.sequences)});
+    drawn.push_back(
+        {"other",
+         stage.num_alike > 1
+             ? absl::StrCat(NameOf(input, stage.node), " and ",
+                            Counted(stage.num_alike - 1, "stage"), " like it")
+             : NameOf(input, stage.node),
+         Points(curves.contexts, stage.sequences)});
   }
   std::vector<int64_t> whole;
   for (const std::optional<int64_t>& sequences : curves.sequences) {
@@ -228,8 +230,9 @@ std::string ContextPicture(const ReportInput& input, const CostModel& model) {
         "<span class=\"key\"><i class=\"weights\"></i>the plan</span>\n"
         "<span class=\"key\"><i class=\"other\"></i>single stages</span>\n",
         curves.num_other_stages > 0
-            ? absl::StrCat("<p>", CountText(curves.num_other_stages),
-                           " stages with more room have no curve.</p>\n")
+            ? absl::StrCat("<p>", CountText(curves.num_other_stages), " ",
+                           NounFor(curves.num_other_stages, "stage"),
+                           " with more room left out.</p>\n")
             : "",
         "</figcaption>\n", LineChartSvg(ContextChart(input, curves)),
         "</figure>\n");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/quantity.h"
 #include "planner/criteria.h"
 #include "planner/plan_numbers.h"
@@ -39,7 +40,9 @@ std::string LayersText(const NodeRuns& node) {
   for (size_t i = 0; i < node.runs.size(); ++i) {
     const LayerRun& run = node.runs[i];
     if (i == kRunsShownMax) {
-      return absl::StrCat(out, " and ", node.runs.size() - i, " more runs");
+      return absl::StrCat(
+          out, " and ",
+          Counted(std::ssize(node.runs) - static_cast<int64_t>(i), "more run"));
     }
     absl::StrAppend(
         &out, i > 0 ? ", " : "", run.begin,
@@ -155,12 +158,13 @@ std::string StageRows::Note(const char* which) const {
   }
   const std::string stages =
       CountText(static_cast<int64_t>(input_.plan->stages.size()));
+  const std::string rows = Counted(std::ssize(groups_), "row");
   return groups_.front().alike
-             ? absl::StrCat("<p>", stages, " stages in ", groups_.size(),
-                            " rows: neighbors that are alike in layers, memory "
+             ? absl::StrCat("<p>", stages, " stages in ", rows,
+                            ": neighbors that are alike in layers, memory "
                             "and time share one.</p>\n")
-             : absl::StrCat("<p>", stages, " stages in ", groups_.size(),
-                            " rows: a row stands for neighbors and shows the ",
+             : absl::StrCat("<p>", stages, " stages in ", rows,
+                            ": a row stands for neighbors and shows the ",
                             which, " of them.</p>\n");
 }
 
@@ -261,10 +265,10 @@ void AddLinkBars(const ReportInput& input, const CostModel& model,
         "link", shown.occupancy_s, cycle));
   }
   if (!rest.empty()) {
-    bars.push_back(
-        TimeBar(absl::StrCat(rest.size(), " links, at most"), "link",
-                std::max_element(rest.begin(), rest.end(), slower)->occupancy_s,
-                cycle));
+    bars.push_back(TimeBar(
+        absl::StrCat(Counted(std::ssize(rest), "link"), ", at most"), "link",
+        std::max_element(rest.begin(), rest.end(), slower)->occupancy_s,
+        cycle));
   }
 }
 

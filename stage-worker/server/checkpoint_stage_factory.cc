@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
@@ -84,10 +85,10 @@ absl::Status CheckpointStageFactory::CheckStage(
   if (config.last_layer >= num_layers ||
       config.holds_embedding != (config.first_layer == 0) ||
       config.holds_head != (config.last_layer == num_layers - 1)) {
-    return MakeError(
-        absl::StatusCode::kInvalidArgument, spec.name,
-        absl::StrCat("has ", num_layers, " layers, the plan asks for ",
-                     config.first_layer, " to ", config.last_layer));
+    return MakeError(absl::StatusCode::kInvalidArgument, spec.name,
+                     absl::StrCat("has ", Counted(num_layers, "layer"),
+                                  ", the plan asks for ", config.first_layer,
+                                  " to ", config.last_layer));
   }
   return absl::OkStatus();
 }

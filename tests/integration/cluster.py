@@ -27,8 +27,8 @@ def main():
     unittest.main(module="__main__", argv=argv, verbosity=2)
 
 
-def make_model(folder, *options):
-    path = pathlib.Path(folder) / "tiny.gguf"
+def make_model(folder, *options, name="tiny.gguf"):
+    path = pathlib.Path(folder) / name
     subprocess.run([programs()[1], "--out", str(path), *options], check=True)
     return str(path)
 
