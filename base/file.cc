@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,58 @@ absl::Status RandomAccessFile::Read(int64_t offset,
 
 void RandomAccessFile::DropCache(int64_t offset, int64_t size) const {
   posix_fadvise(descriptor_, offset, size, POSIX_FADV_DONTNEED);
+}
+
+namespace {
+
+// To the end of the pipe, which is open without blocking: a read before its
+// first writer has come would find the end.
+absl::StatusOr<std::string> ReadPipe(int descriptor, const std::string& path,
+                                     int64_t bytes_max) {
+  std::string content;
+  char buffer[1 << 12];
+  for (;;) {
+    pollfd readable = {descriptor, POLLIN, 0};
+    if (poll(&readable, 1, -1) < 0) {
+      return MakeError(absl::StatusCode::kCancelled, Printable(path, 512),
+                       absl::StrCat("reading ended: ", ErrnoText(errno)));
+    }
+    const ssize_t got = read(descriptor, buffer, sizeof(buffer));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+      continue;
+    }
+    if (got < 0) {
+      return MakeError(absl::StatusCode::kUnavailable, Printable(path, 512),
+                       absl::StrCat("reading failed: ", ErrnoText(errno)));
+    }
+    if (got == 0) {
+      return content;
+    }
+    content.append(buffer, static_cast<size_t>(got));
+    if (static_cast<int64_t>(content.size()) > bytes_max) {
+      return InputError(Printable(path, 512),
+                        absl::StrCat("holds more than the ", bytes_max,
+                                     " bytes that such a file may have"),
+                        "check that it is the pipe that was meant");
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFileOrPipe(const std::string& path,
+                                           int64_t bytes_max) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info;
+  const bool is_pipe = descriptor >= 0 && fstat(descriptor, &info) == 0 &&
+                       S_ISFIFO(info.st_mode);
+  absl::StatusOr<std::string> content =
+      is_pipe ? ReadPipe(descriptor, path, bytes_max)
+              : ReadFile(path, bytes_max);
+  if (descriptor >= 0) {
+    close(descriptor);
+  }
+  return content;
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,

@@ -47,6 +47,11 @@ class RandomAccessFile {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t bytes_max);
 
+// The same; a pipe is read to its end, as `<(command)` is one. kCancelled where
+// a signal ends the wait for it.
+absl::StatusOr<std::string> ReadFileOrPipe(const std::string& path,
+                                           int64_t bytes_max);
+
 // Writes anew so that a reader sees the old or the new content whole, with the
 // old mode, through symbolic links; what is no regular file is written to.
 [[nodiscard]] absl::Status WriteFileAtomically(const std::string& path,

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "cli/interrupt.h"
 #include "cli/token_stream.h"
 #include "coordinator/api/completion_session.h"
 
@@ -86,27 +87,32 @@ absl::StatusOr<Answer> MakeAnswer(ModelHost& host,
     }
     answer.text.append(text);
   };
-  MILLRACE_ASSIGN_OR_RETURN(
-      const coordinator::FinishReason reason,
-      RunRequest(
-          host.pipeline->engine(), std::move(generate),
-          [&](const TokenStream::Event& event) {
-            const auto* token = std::get_if<coordinator::TokenEvent>(&event);
-            if (token == nullptr) {
-              return;
-            }
-            if (first == absl::ZeroDuration()) {
-              first = clock.Monotonic();
-            }
-            answer.logits_crc =
-                Crc32cCombine(answer.logits_crc, token->logits_crc, row_bytes);
-            deliver(session.OnToken(*token).text);
-          },
-          [&] { return session.stopped() || !delivered.ok(); }));
-  deliver(session.OnFinish(reason).text);
+  const absl::StatusOr<coordinator::FinishReason> reason = RunRequest(
+      host.pipeline->engine(), std::move(generate),
+      [&](const TokenStream::Event& event) {
+        const auto* token = std::get_if<coordinator::TokenEvent>(&event);
+        if (token == nullptr) {
+          return;
+        }
+        if (first == absl::ZeroDuration()) {
+          first = clock.Monotonic();
+        }
+        answer.logits_crc =
+            Crc32cCombine(answer.logits_crc, token->logits_crc, row_bytes);
+        deliver(session.OnToken(*token).text);
+      },
+      [&] { return session.stopped() || !delivered.ok(); });
+  const bool interrupted = request.keep_interrupted && Interrupts() > 0 &&
+                           absl::IsCancelled(reason.status());
+  if (reason.ok()) {
+    deliver(session.OnFinish(*reason).text);
+  } else if (!interrupted) {
+    return reason.status();
+  }
   MILLRACE_RETURN_IF_ERROR(delivered);
   answer.tokens = session.tokens();
-  answer.finish_reason = std::string(session.finish_reason());
+  answer.finish_reason =
+      interrupted ? kInterrupted : std::string(session.finish_reason());
   answer.prefill = first - start;
   answer.decode = clock.Monotonic() - first;
   return answer;

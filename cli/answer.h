@@ -12,12 +12,14 @@
 
 namespace millrace::cli {
 
+inline constexpr char kInterrupted[] = "interrupted";
+
 // One answer of the model to a prompt of token ids, as `run` and `chat` make
 // it.
 struct Answer {
   std::vector<int32_t> tokens;  // generated, an end token included
   std::string text;             // without it; empty without a tokenizer
-  std::string finish_reason;    // stop or length
+  std::string finish_reason;    // stop, length or kInterrupted
   uint32_t logits_crc = 0;
   absl::Duration prefill;  // until the first token
   absl::Duration decode;   // from there to the end
@@ -31,6 +33,8 @@ struct AnswerRequest {
   // Each piece of text as soon as it is certain; an error ends the answer.
   // Nullable.
   std::function<absl::Status(const std::string&)> on_text;
+  // An interrupt ends the answer where it is instead of failing it.
+  bool keep_interrupted = false;
 };
 
 // kCancelled after an interrupt, or the error of on_text. The host's pipeline

@@ -54,16 +54,17 @@ class ChatCommand final : public Command {
   absl::Status Prepare(ModelHost& host, Console& console);
   // A line that begins with a slash.
   absl::StatusOr<Next> Obey(const std::string& line, Console& console);
-  // Answers the last message; an interrupted answer is dropped with its
-  // question.
-  absl::Status AnswerUser(ModelHost& host, Console& console);
-  // The same, with the user's line and what to say where it fails.
+  // Shows the answer to the last message, an interrupted one as far as it came.
+  absl::StatusOr<Answer> AnswerUser(ModelHost& host, Console& console) const;
+  // Adds the user's line and its answer to the conversation. A line that fails,
+  // or is interrupted before anything was said, is dropped.
   void Reply(const std::string& line, ModelHost& host, Console& console);
   // In the file of --session, where one is given.
   [[nodiscard]] absl::Status KeepSession() const;
   // Until the input ends, /quit, SIGTERM, or nobody reads the answers.
   void Converse(ModelHost& host, Console& console);
-  void Show(Console& console, const ModelHost& host, const Answer& answer);
+  static void Show(Console& console, const ModelHost& host,
+                   const Answer& answer);
 
   std::string model_;
   std::string session_;
@@ -138,8 +139,10 @@ void ChatCommand::Show(Console& console, const ModelHost& host,
   console.OutJson(out);
 }
 
-absl::Status ChatCommand::AnswerUser(ModelHost& host, Console& console) {
+absl::StatusOr<Answer> ChatCommand::AnswerUser(ModelHost& host,
+                                               Console& console) const {
   AnswerRequest request;
+  request.keep_interrupted = true;
   request.sampling = sampling_;
   MILLRACE_ASSIGN_OR_RETURN(request.prompt,
                             ChatPrompt(host, messages_, parse_special_));
@@ -154,10 +157,9 @@ absl::Status ChatCommand::AnswerUser(ModelHost& host, Console& console) {
       return console.OutStatus();
     };
   }
-  MILLRACE_ASSIGN_OR_RETURN(const Answer answer, MakeAnswer(host, request));
+  MILLRACE_ASSIGN_OR_RETURN(Answer answer, MakeAnswer(host, request));
   Show(console, host, answer);
-  messages_.push_back({"assistant", answer.text});
-  return absl::OkStatus();
+  return answer;
 }
 
 absl::Status ChatCommand::Prepare(ModelHost& host, Console& console) {
@@ -227,19 +229,25 @@ absl::Status ChatCommand::KeepSession() const {
 void ChatCommand::Reply(const std::string& line, ModelHost& host,
                         Console& console) {
   messages_.push_back({"user", line});
-  const absl::Status status = AnswerUser(host, console);
-  if (status.ok()) {
-    // After each answer: a terminal that is closed ends the program at once.
-    if (const absl::Status kept = KeepSession(); !kept.ok()) {
-      console.Error(kept);
+  const absl::StatusOr<Answer> answer = AnswerUser(host, console);
+  if (!answer.ok()) {
+    messages_.pop_back();
+    if (console.OutStatus().ok()) {
+      console.Error(answer.status());
     }
     return;
   }
-  messages_.pop_back();
-  if (absl::IsCancelled(status)) {
-    console.Note("\nstopped");
-  } else if (console.OutStatus().ok()) {
-    console.Error(status);
+  if (answer->finish_reason == kInterrupted) {
+    console.Note("stopped");
+    if (answer->text.empty()) {
+      messages_.pop_back();
+      return;
+    }
+  }
+  messages_.push_back({"assistant", answer->text});
+  // After each answer: a terminal that is closed ends the program at once.
+  if (const absl::Status kept = KeepSession(); !kept.ok()) {
+    console.Error(kept);
   }
 }
 

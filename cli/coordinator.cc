@@ -19,6 +19,16 @@ namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 constexpr int kWorkersMax = 10'000;
+constexpr char kHttpOption[] = "--http";
+
+absl::StatusOr<transport::Endpoint> EndpointOf(const char* option,
+                                               const std::string& text) {
+  absl::StatusOr<transport::Endpoint> endpoint = transport::ParseEndpoint(text);
+  if (!endpoint.ok()) {
+    return WithObject(endpoint.status(), option);
+  }
+  return endpoint;
+}
 
 class CoordinatorCommand final : public Command {
  public:
@@ -58,7 +68,7 @@ void CoordinatorCommand::Define(CLI::App& app) {
   app.add_option("--data", data_,
                  "Where the last stage dials, HOST:PORT; default: the host of "
                  "--control and any free port");
-  app.add_option("--http", http_, "Where clients connect, HOST:PORT");
+  app.add_option(kHttpOption, http_, "Where clients connect, HOST:PORT");
   app.add_option("--workers", workers_, "Wait for so many workers");
   app.add_option("--plan", plan_, "Plan file made by `plan --out`");
   server_.Define(app, false);
@@ -68,16 +78,16 @@ void CoordinatorCommand::Define(CLI::App& app) {
 
 absl::Status CoordinatorCommand::ReadAddresses(
     ClusterEngine::Options& options) {
-  MILLRACE_ASSIGN_OR_RETURN(options.control,
-                            transport::ParseEndpoint(control_));
+  MILLRACE_ASSIGN_OR_RETURN(options.control, EndpointOf("--control", control_));
   options.data = {options.control.host, 0};
   if (!data_.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(options.data, transport::ParseEndpoint(data_));
+    MILLRACE_ASSIGN_OR_RETURN(options.data, EndpointOf("--data", data_));
   }
   MILLRACE_ASSIGN_OR_RETURN(const transport::Endpoint http,
-                            transport::ParseEndpoint(http_));
+                            EndpointOf(kHttpOption, http_));
   server_.host = http.host;
   server_.port = http.port;
+  server_.address_option = kHttpOption;
   return absl::OkStatus();
 }
 

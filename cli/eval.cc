@@ -49,6 +49,7 @@ class EvalCommand final : public Command {
   absl::Status ScoreSequence(ModelHost& host, const std::vector<int32_t>& part,
                              int64_t first, Scores& scores) const;
   absl::Status CheckFlags() const;
+  static void Report(int64_t tokens, const Scores& scores, Console& console);
 
   std::string model_;
   std::string text_file_;
@@ -138,6 +139,30 @@ absl::Status EvalCommand::ScoreSequence(ModelHost& host,
       .status();
 }
 
+void EvalCommand::Report(int64_t tokens, const Scores& scores,
+                         Console& console) {
+  // Without a scored token there is no mean.
+  const bool any = scores.scored > 0;
+  const double nll =
+      any ? scores.nll_sum / static_cast<double>(scores.scored) : 0.0;
+  const std::string crc = absl::StrFormat("%08x", scores.crc);
+  if (console.json()) {
+    boost::json::object out;
+    out["tokens"] = tokens;
+    out["scored"] = scores.scored;
+    out["nll"] = any ? Json(nll) : Json(nullptr);
+    out["perplexity"] = any ? Json(std::exp(nll)) : Json(nullptr);
+    out["logits_crc32c"] = crc;
+    console.OutJson(out);
+    return;
+  }
+  console.Out(
+      absl::StrCat("tokens ", tokens, "\nscored ", scores.scored, "\nnll ",
+                   any ? absl::StrFormat("%.6f", nll) : "none", "\nperplexity ",
+                   any ? absl::StrFormat("%.4f", std::exp(nll)) : "none",
+                   "\nlogits_crc32c ", crc, "\n"));
+}
+
 absl::Status EvalCommand::Run(Console& console) {
   // State changes of the pipeline are of no interest to one command.
   SetLogLevel(LogLevel::kWarning);
@@ -190,25 +215,7 @@ absl::Status EvalCommand::Run(Console& console) {
   if (tap != nullptr) {
     MILLRACE_RETURN_IF_ERROR(tap->Write(dump_));
   }
-  // Without a scored token there is no mean.
-  const double nll = scores.scored == 0
-                         ? std::nan("")
-                         : scores.nll_sum / static_cast<double>(scores.scored);
-  if (console.json()) {
-    boost::json::object out;
-    out["tokens"] = size;
-    out["scored"] = scores.scored;
-    out["nll"] = scores.scored == 0 ? Json(nullptr) : Json(nll);
-    out["perplexity"] =
-        scores.scored == 0 ? Json(nullptr) : Json(std::exp(nll));
-    out["logits_crc32c"] = absl::StrFormat("%08x", scores.crc);
-    console.OutJson(out);
-  } else {
-    console.Out(absl::StrFormat(
-        "tokens %d\nscored %d\nnll %.6f\nperplexity %.4f\nlogits_crc32c "
-        "%08x\n",
-        size, scores.scored, nll, std::exp(nll), scores.crc));
-  }
+  Report(size, scores, console);
   return absl::OkStatus();
 }
 

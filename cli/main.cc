@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +19,10 @@
 
 namespace millrace::cli {
 namespace {
+
+// 128 + SIGPIPE: what a shell shows of most other programs once nobody reads
+// on. They say nothing either.
+constexpr int kExitReaderGone = 141;
 
 // --top-k can also be given as MILLRACE_TOP_K; the command line wins.
 void AddEnvironmentNames(CLI::App& app) {
@@ -144,6 +147,29 @@ absl::Status ParseFailure(const std::vector<Entry>& entries,
                     absl::StrCat("see `millrace ", command, " --help`"));
 }
 
+// Says what is left to say of how the program went; its exit code.
+int End(Console& console, absl::Status status) {
+  const absl::Status written = console.OutStatus();
+  status.Update(written);
+  if (status.ok()) {
+    return 0;
+  }
+  if (status.code() == absl::StatusCode::kCancelled && Interrupts() > 0) {
+    return kExitInterrupted;
+  }
+  if (status == written && absl::IsAborted(written)) {
+    return kExitReaderGone;
+  }
+  console.Error(status);
+  return ExitCodeOf(status);
+}
+
+int Print(absl::string_view text) {
+  Console console(false);
+  console.Out(text);
+  return End(console, absl::OkStatus());
+}
+
 // CLI11 reports by exception; this is the one place that meets them. `typed`:
 // the command line; `configured`: with the options of a file behind it.
 // Returns the exit code, or -1 to go on.
@@ -153,11 +179,9 @@ int Parse(CLI::App& program, const std::vector<Entry>& entries,
     // parse() takes the arguments from the back.
     program.parse(Arguments(configured.rbegin(), configured.rend()));
   } catch (const CLI::CallForHelp&) {
-    std::fputs(program.help().c_str(), stdout);
-    return 0;
+    return Print(program.help());
   } catch (const CLI::CallForVersion&) {
-    std::fputs(VersionText().c_str(), stdout);
-    return 0;
+    return Print(VersionText());
   } catch (const CLI::ParseError& error) {
     return ReportUsage(configured,
                        ParseFailure(entries, error, typed, configured));
@@ -167,21 +191,9 @@ int Parse(CLI::App& program, const std::vector<Entry>& entries,
 
 int RunCommand(Command& command, bool json) {
   Console console(json);
-  absl::Status status = command.Run(console);
+  const absl::Status status = command.Run(console);
   console.Progress("");
-  const absl::Status written = console.OutStatus();
-  status.Update(written);
-  if (status.ok()) {
-    return 0;
-  }
-  if (status.code() == absl::StatusCode::kCancelled && Interrupts() > 0) {
-    return kExitInterrupted;
-  }
-  // Nobody reads on: not worth a word, as in other programs.
-  if (status != written || !absl::IsAborted(written)) {
-    console.Error(status);
-  }
-  return ExitCodeOf(status);
+  return End(console, status);
 }
 
 int Main(int argc, char** argv) {

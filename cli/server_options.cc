@@ -35,6 +35,15 @@ std::string NameOf(const std::string& path) {
                                      : name.filename().string();
 }
 
+// An error about the address, by the option that the command has for it.
+absl::Status ByAddressOption(const absl::Status& status,
+                             const std::string& option) {
+  const std::string object = ObjectOf(status);
+  return option.empty() || (object != "--host" && object != "--port")
+             ? status
+             : UsageError(option, WhatOf(status), HintOf(status));
+}
+
 }  // namespace
 
 void ServerFlags::Define(CLI::App& app, bool with_address) {
@@ -95,8 +104,10 @@ absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> StartApi(
     MILLRACE_ASSIGN_OR_RETURN(
         options.keys, coordinator::KeyStore::FromFile(flags.api_key_file));
   }
-  MILLRACE_RETURN_IF_ERROR(coordinator::CheckListenAddress(
-      flags.host, !options.keys.empty(), flags.insecure));
+  MILLRACE_RETURN_IF_ERROR(
+      ByAddressOption(coordinator::CheckListenAddress(
+                          flags.host, !options.keys.empty(), flags.insecure),
+                      flags.address_option));
   if (flags.tls_cert.empty() != flags.tls_key.empty()) {
     return UsageError("--tls-cert", "goes together with --tls-key",
                       "give both or neither");
@@ -106,7 +117,12 @@ absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> StartApi(
   options.tls_certificate_file = flags.tls_cert;
   options.tls_key_file = flags.tls_key;
   options.version = Version();
-  return coordinator::ApiServer::Start(std::move(options));
+  absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> server =
+      coordinator::ApiServer::Start(std::move(options));
+  if (!server.ok()) {
+    return ByAddressOption(server.status(), flags.address_option);
+  }
+  return server;
 }
 
 void ServeUntilInterrupted(coordinator::ApiServer& server, Console& console) {

@@ -26,6 +26,9 @@ struct ServerFlags {
   bool insecure = false;
   bool parse_special = false;
   std::string model_name;
+  // The one option that holds both parts of the address, which errors then
+  // name; empty: --host and --port.
+  std::string address_option;
 
   // `with_address`: --host and --port; a coordinator has --http instead.
   void Define(CLI::App& app, bool with_address);

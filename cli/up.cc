@@ -135,6 +135,7 @@ absl::Status UpCommand::Run(Console& console) {
   }
   ReportReady(console, server->url(), workers);
   ServeUntilInterrupted(*server, console);
+  processes->LetEnd();
   engine->Stop(true);
   processes->Stop(kWorkersDeadline);
   return absl::OkStatus();

@@ -166,12 +166,16 @@ void WorkerProcesses::Watch() noexcept {
   }
 }
 
-void WorkerProcesses::Stop(absl::Duration deadline) {
+void WorkerProcesses::LetEnd() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
   }
   stop_.NotifyAll();
+}
+
+void WorkerProcesses::Stop(absl::Duration deadline) {
+  LetEnd();
   if (watcher_.joinable()) {
     watcher_.join();
   }

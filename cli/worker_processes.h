@@ -28,6 +28,9 @@ class WorkerProcesses {
   // Process ids, in the order of the command lines; 0 for one that is down.
   [[nodiscard]] std::vector<pid_t> pids() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From here on workers may end: none is started anew.
+  void LetEnd() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Asks all to end, waits at most `deadline`, then ends them the hard way.
   void Stop(absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -39,7 +39,7 @@ KeyStore::Digest KeyStore::DigestOf(absl::string_view key) {
 
 absl::StatusOr<KeyStore> KeyStore::FromFile(const std::string& path) {
   MILLRACE_ASSIGN_OR_RETURN(const std::string text,
-                            ReadFile(path, kFileBytesMax));
+                            ReadFileOrPipe(path, kFileBytesMax));
   return FromText(text, path);
 }
 

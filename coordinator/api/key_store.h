@@ -16,9 +16,9 @@ class KeyStore {
  public:
   KeyStore() = default;
 
-  // A file with a key a line, plain or as "sha256:" and 64 hex digits; empty
-  // lines and lines that begin with '#' are skipped, white space around a key
-  // as well. InputError when it holds none.
+  // A file or pipe with a key a line, plain or as "sha256:" and 64 hex digits;
+  // empty lines and lines that begin with '#' are skipped, white space around a
+  // key as well. InputError when it holds none.
   static absl::StatusOr<KeyStore> FromFile(const std::string& path);
   // The same from the file's content.
   static absl::StatusOr<KeyStore> FromText(absl::string_view text,

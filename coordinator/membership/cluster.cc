@@ -455,7 +455,7 @@ void LiveCluster::StopOnLoop(bool shut_down_workers) {
   if (up_) {
     up_ = false;
     options_.listener->OnDown(
-        core_.epoch(), MakeError(absl::StatusCode::kUnavailable, "coordinator",
+        core_.epoch(), MakeError(absl::StatusCode::kCancelled, "coordinator",
                                  "is shutting down"));
   }
   for (const auto& [session, member] : core_.members()) {

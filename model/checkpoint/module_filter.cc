@@ -1,14 +1,13 @@
 #include "model/checkpoint/module_filter.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/error.h"
+#include "base/status_macros.h"
+#include "model/regex/compiled_regex.h"
 
 namespace millrace::model {
 namespace {
@@ -20,18 +19,6 @@ constexpr size_t kRegexBytesMax = 1024;
 // and few enough that a hostile list ends soon on the names of a model.
 constexpr uint32_t kMatchStepsMax = 100'000;
 constexpr uint32_t kMatchHeapKibMax = 1024;
-
-struct FreeCode {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeContext {
-  void operator()(pcre2_match_context* context) const {
-    pcre2_match_context_free(context);
-  }
-};
-struct FreeData {
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
 
 }  // namespace
 
@@ -45,28 +32,20 @@ class ModuleFilter::Regex {
       return InputError(object, absl::StrCat(where, " is longer than ",
                                              kRegexBytesMax, " bytes"));
     }
-    int error = 0;
-    PCRE2_SIZE error_at = 0;
-    std::unique_ptr<pcre2_code, FreeCode> code(pcre2_compile(
-        reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-        PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C, &error, &error_at, nullptr));
-    if (code == nullptr) {
-      PCRE2_UCHAR message[256] = {};
-      pcre2_get_error_message(error, message, sizeof(message));
-      return InputError(
-          object,
-          absl::StrCat(where, ": ", reinterpret_cast<const char*>(message)));
-    }
+    MILLRACE_ASSIGN_OR_RETURN(
+        CompiledRegex code,
+        CompiledRegex::Create(
+            pattern,
+            {.flags = PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C,
+             .steps_max = kMatchStepsMax,
+             .heap_kib_max = kMatchHeapKibMax},
+            object, where));
     return std::unique_ptr<Regex>(
         new Regex(std::move(code), std::string(object), where));
   }
 
   [[nodiscard]] absl::StatusOr<bool> Matches(absl::string_view module) const {
-    const std::unique_ptr<pcre2_match_data, FreeData> data(
-        pcre2_match_data_create_from_pattern(code_.get(), nullptr));
-    const int found =
-        pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(module.data()),
-                    module.size(), 0, 0, data.get(), context_.get());
+    const int found = code_.Match(module, 0, 0, code_.NewMatchData());
     if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
       return InputError(
           object_,
@@ -78,18 +57,12 @@ class ModuleFilter::Regex {
   }
 
  private:
-  Regex(std::unique_ptr<pcre2_code, FreeCode> code, std::string object,
-        std::string where)
+  Regex(CompiledRegex code, std::string object, std::string where)
       : code_(std::move(code)),
-        context_(pcre2_match_context_create(nullptr)),
         object_(std::move(object)),
-        where_(std::move(where)) {
-    pcre2_set_match_limit(context_.get(), kMatchStepsMax);
-    pcre2_set_heap_limit(context_.get(), kMatchHeapKibMax);
-  }
+        where_(std::move(where)) {}
 
-  const std::unique_ptr<pcre2_code, FreeCode> code_;
-  const std::unique_ptr<pcre2_match_context, FreeContext> context_;
+  const CompiledRegex code_;
   const std::string object_;
   const std::string where_;
 };

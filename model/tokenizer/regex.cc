@@ -1,8 +1,5 @@
 #include "model/tokenizer/regex.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/status_macros.h"
+#include "model/regex/compiled_regex.h"
 #include "model/tokenizer/utf8.h"
 
 namespace millrace::model {
@@ -27,36 +26,18 @@ constexpr absl::string_view kSpaceClass =
     R"(\x{9}-\x{D}\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029})"
     R"(\x{202F}\x{205F}\x{3000})";
 
-struct FreeCode {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeContext {
-  void operator()(pcre2_match_context* context) const {
-    pcre2_match_context_free(context);
-  }
-};
-struct FreeData {
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-
 class Compiled final : public Pattern {
  public:
-  Compiled(std::unique_ptr<pcre2_code, FreeCode> code, std::string object)
-      : code_(std::move(code)),
-        context_(pcre2_match_context_create(nullptr)),
-        object_(std::move(object)) {
-    pcre2_set_match_limit(context_.get(), kMatchStepsMax);
-    pcre2_set_heap_limit(context_.get(), kMatchHeapKibMax);
-  }
+  Compiled(CompiledRegex code, std::string object)
+      : code_(std::move(code)), object_(std::move(object)) {}
 
   absl::Status FindAll(absl::string_view text, Span range,
                        std::vector<Span>* out) const override {
     const absl::string_view part =
         text.substr(range.begin, range.end - range.begin);
-    const std::unique_ptr<pcre2_match_data, FreeData> data(
-        pcre2_match_data_create_from_pattern(code_.get(), nullptr));
+    const CompiledRegex::MatchData data = code_.NewMatchData();
     for (size_t at = 0; at < part.size();) {
-      const int found = MatchFrom(part, at, data.get());
+      const int found = MatchFrom(part, at, data);
       if (found == PCRE2_ERROR_NOMATCH) {
         break;
       }
@@ -86,20 +67,14 @@ class Compiled final : public Pattern {
   // the whole quadratic. The compiled code falls back to the interpreter where
   // its small stack does not do.
   int MatchFrom(absl::string_view part, size_t at,
-                pcre2_match_data* data) const {
-    const auto subject = reinterpret_cast<PCRE2_SPTR>(part.data());
-    int found = pcre2_match(code_.get(), subject, part.size(), at,
-                            PCRE2_NO_UTF_CHECK, data, context_.get());
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      found =
-          pcre2_match(code_.get(), subject, part.size(), at,
-                      PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, context_.get());
-    }
-    return found;
+                const CompiledRegex::MatchData& data) const {
+    const int found = code_.Match(part, at, PCRE2_NO_UTF_CHECK, data);
+    return found == PCRE2_ERROR_JIT_STACKLIMIT
+               ? code_.Match(part, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data)
+               : found;
   }
 
-  const std::unique_ptr<pcre2_code, FreeCode> code_;
-  const std::unique_ptr<pcre2_match_context, FreeContext> context_;
+  const CompiledRegex code_;
   const std::string object_;
 };
 
@@ -146,21 +121,15 @@ absl::StatusOr<std::unique_ptr<Pattern>> Pcre2Pattern(
                                    "supported for known patterns only"));
   }
   const std::string rewritten = RewriteForPcre2(regex);
-  int error = 0;
-  PCRE2_SIZE error_at = 0;
-  std::unique_ptr<pcre2_code, FreeCode> code(pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
-      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &error_at,
-      nullptr));
-  if (code == nullptr) {
-    PCRE2_UCHAR message[256] = {};
-    pcre2_get_error_message(error, message, sizeof(message));
-    return InputError(
-        object,
-        absl::StrCat(where, ": ", reinterpret_cast<const char*>(message)));
-  }
-  // Where the machine cannot, matching is interpreted.
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  MILLRACE_ASSIGN_OR_RETURN(
+      CompiledRegex code,
+      CompiledRegex::Create(
+          rewritten,
+          {.flags = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
+           .steps_max = kMatchStepsMax,
+           .heap_kib_max = kMatchHeapKibMax,
+           .machine_code = true},
+          object, where));
   return std::make_unique<Compiled>(std::move(code), std::string(object));
 }
 

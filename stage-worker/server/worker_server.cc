@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "base/bounded_queue.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -105,6 +106,8 @@ class LiveWorkerServer final : public WorkerServer {
   const Options options_;
   const SystemClock clock_;
   const std::unique_ptr<transport::TcpListener> listener_;
+  // Run's thread: the coordinator has said that it ends, and is not missed.
+  bool coordinator_drained_ = false;
 
   Mutex mutex_;
   CondVar stop_;
@@ -128,8 +131,9 @@ void LiveWorkerServer::Run() {
               .epoch = 0,
               .memory = {},
               .reason = status});
-      MILLRACE_LOG(Warning)
-          << "no session with the coordinator: " << status.message();
+      LogLine(
+          coordinator_drained_ ? LogLevel::kInfo : LogLevel::kWarning, __FILE__,
+          absl::StrCat("no session with the coordinator: ", status.message()));
       last = status;
     }
   } while (Sleep(backoff.Next()));
@@ -211,6 +215,7 @@ absl::Status LiveWorkerServer::ReadAll(Session& session, Backoff& backoff) {
     if (welcome != nullptr) {
       session.heartbeat = welcome->heartbeat;
       session.welcomed = true;
+      coordinator_drained_ = false;
       // Wakes the writer: heartbeats begin now.
       (void)session.outgoing.TryPush(
           control::Heartbeat{host_.Counters(), ResidentBytes()});
@@ -235,6 +240,7 @@ bool LiveWorkerServer::Handle(const control::CoordinatorMessage& message) {
     host_.Deactivate(end->epoch);
   } else if (std::holds_alternative<control::Drain>(message)) {
     MILLRACE_LOG(Info) << "the coordinator drains";
+    coordinator_drained_ = true;
   } else if (std::holds_alternative<control::Shutdown>(message)) {
     MutexLock lock(mutex_);
     stopping_ = true;

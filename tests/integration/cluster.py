@@ -104,11 +104,15 @@ class Client:
 
     def __init__(self, url):
         self.url = url
+        self.key = None  # what GET requests show where the server wants one
 
     def get(self, path):
         """(status, body text)."""
+        request = urllib.request.Request(self.url + path)
+        if self.key is not None:
+            request.add_header("Authorization", f"Bearer {self.key}")
         try:
-            with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as r:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as r:
                 return r.status, r.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -162,11 +166,11 @@ class Client:
 class Process:
     """A millrace command that prints events; ended with the test."""
 
-    def __init__(self, test, *arguments, environment=None):
+    def __init__(self, test, *arguments, environment=None, pass_fds=()):
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
             [programs()[0], *arguments], stdout=subprocess.PIPE,
-            stderr=self.log, text=True,
+            stderr=self.log, text=True, pass_fds=pass_fds,
             env={**os.environ, **(environment or {})})
         self.pid = self.process.pid
         test.addCleanup(self.end)

@@ -17,6 +17,11 @@ class ClusterTest(cluster.ModelTest):
     def up(self, *options):
         return Cluster(self, self.model, 3, "--context", "1024", *options)
 
+    def check_calm(self, process):
+        """What was asked for is no cause for a warning."""
+        for word in (" warning ", " error "):
+            self.assertNotIn(word, process.read_log())
+
     def test_stop_ends_every_process(self):
         """SIGTERM: exit code 0 and no worker left."""
         up = self.up()
@@ -25,6 +30,7 @@ class ClusterTest(cluster.ModelTest):
         self.assertTrue(all(map(cluster.alive, pids)))
         self.assertEqual(up.stop(), 0)
         self.assertFalse(any(map(cluster.alive, pids)))
+        self.check_calm(up)
 
     def test_metrics_name_the_kernels(self):
         """Workers tell which kernel versions they run; /metrics shows them for
@@ -197,6 +203,8 @@ class ClusterTest(cluster.ModelTest):
         self.assertEqual(head.stop(), 0)
         for worker in workers:
             self.assertEqual(worker.stop(), 0)
+        for process in (head, *workers):
+            self.check_calm(process)
 
         plan = os.path.join(self.folder.name, "plan.json")
         nodes = os.path.join(self.folder.name, "nodes.json")

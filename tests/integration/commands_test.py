@@ -4,6 +4,7 @@ options from files and the environment, and what is refused by name."""
 import json
 import os
 import platform
+import re
 import socket
 
 import cluster
@@ -202,6 +203,72 @@ class CommandsTest(cluster.ModelTest):
         self.assertEqual(result["scored"], 0)
         self.assertIsNone(result["nll"])
         self.assertIsNone(result["perplexity"])
+        text = self.run_millrace("eval", self.model, "--tokens", "5").stdout
+        self.assertIn("scored 0\nnll none\nperplexity none\n", text)
+
+    def test_one_is_no_plural(self):
+        """A single thing of each kind, wherever people read of it."""
+        nodes = os.path.join(self.folder.name, "single.yaml")
+        plan = os.path.join(self.folder.name, "single.json")
+        with open(nodes, "w", encoding="utf-8") as file:
+            file.write("version: 1\nnodes: [{name: a, memory: 1GB, "
+                       "memory_bandwidth: 1GB/s, compute: {default: 1e12}}]\n")
+        single = cluster.make_model(self.folder.name, "--layers", "1",
+                                    name="single.gguf")
+        shown = ""
+        for code, arguments in (
+                (0, ["plan", single, "--cluster", nodes, "--concurrency", "1",
+                     "--out", plan]),
+                (0, ["plan", single, "--cluster", nodes, "--context", "1"]),
+                (0, ["simulate", plan, "--concurrency", "1", "--requests", "1",
+                     "--input-len", "4", "--output-len", "2"]),
+                (0, ["inspect", single, "--verify"]),
+                (0, ["run", single, "--tokens", "1", "--max-tokens", "1"]),
+                (2, ["run", single, "--tokens", "1", "--stages", "2"]),
+                (2, ["run", single, "--tokens", "1", "--context", "1"]),
+                (2, ["eval", single, "--tokens", "1", "--window", "2"]),
+                (3, ["serve", single, "--memory", "1MB", "--concurrency", "1",
+                     "--context", "1"])):
+            with self.subTest(arguments=arguments):
+                done = self.run_millrace(*arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                shown += done.stdout + done.stderr
+        self.assertIn("1 sequence of ", shown)
+        self.assertIn("a model of 1 layer\n", shown)
+        self.assertEqual(
+            re.findall(r"(?<![.\d])1 (?:[a-z-]+ )?(?:layers|nodes|sequences|"
+                       r"tokens|stages|requests|threads|tensors|rows|"
+                       r"micro-batches)\b", shown), [])
+
+    def test_keys_from_a_pipe(self):
+        """`--api-key-file <(command)`: the keys need not stand in a file."""
+        end, begin = os.pipe()
+        server = cluster.Process(self, "serve", self.model, "--port", "0",
+                                 "--json", "--api-key-file", f"/dev/fd/{end}",
+                                 pass_fds=[end])
+        os.close(end)
+        with os.fdopen(begin, "w") as file:
+            file.write("# of a vault\nsk-piped\n")
+        client = cluster.Client(server.event("ready")["url"])
+        self.assertEqual(client.get("/v1/models")[0], 401)
+        client.key = "sk-piped"
+        self.assertEqual(client.get("/v1/models")[0], 200)
+        self.assertEqual(server.stop(), 0)
+
+    def test_addresses_are_named_by_their_option(self):
+        """What a coordinator has in one option is not blamed on two others."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            in_use = "127.0.0.1:%d" % taken.getsockname()[1]
+            base = ["coordinator", self.model, "--control", "127.0.0.1:0",
+                    "--workers", "1"]
+            for address in ("0.0.0.0:0", "no.such.host.invalid:80", in_use,
+                            "nowhere"):
+                with self.subTest(address=address):
+                    self.refused(2, "--http: ", *base, "--http", address)
+        self.refused(2, "--control: nowhere", "coordinator", self.model,
+                     "--workers", "1", "--control", "nowhere")
 
     def test_answer_is_no(self):
         nodes = os.path.join(self.folder.name, "small.yaml")

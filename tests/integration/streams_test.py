@@ -44,12 +44,23 @@ class Terminal:
     def type(self, keys):
         os.write(self.end, keys)
 
+    def look(self):
+        """Takes what is there into self.ahead."""
+        if select.select([self.end], [], [], 0)[0]:
+            self.ahead += os.read(self.end, 4096)
+
+    def read_some(self):
+        """Waits for visible characters, which stay to be read."""
+        def found():
+            self.look()
+            return self.ahead.strip()
+        cluster.wait_for(found, "something on the terminal")
+
     def read_until(self, word):
         """What is shown, up to the word."""
         def found():
-            if word not in self.ahead and \
-                    select.select([self.end], [], [], 0)[0]:
-                self.ahead += os.read(self.end, 4096)
+            if word not in self.ahead:
+                self.look()
             return word in self.ahead
         cluster.wait_for(found, f"{word} on the terminal")
         seen, _, self.ahead = self.ahead.partition(word)
@@ -105,10 +116,15 @@ class StreamsTest(cluster.ModelTest):
                 self.assertEqual(closed.returncode, 1)
                 self.assertIn("error: stdout: cannot be written: Bad file",
                               closed.stderr)
+                # As `yes | head -c 1` shows it, if with nothing to be read.
                 gone = self.shell(
-                    f"{{ {command}; echo $? >&2; }} | head -c 1 >/dev/null",
+                    f"{{ sleep 0.1; {command}; echo $? >&2; }} | true",
                     self.model)
-                self.assertNotIn("error", gone.stderr)
+                self.assertEqual(gone.stderr, "141\n")
+        for option in ("--help", "--version"):
+            done = self.shell(f"$M {option} > /dev/full")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("error: stdout", done.stderr)
 
     def test_reader_that_goes_away(self):
         """A generation ends with its reader, quietly, and says so by its exit
@@ -117,7 +133,7 @@ class StreamsTest(cluster.ModelTest):
                              "--max-tokens", "4000", "--ignore-eos")
         process.stdin.close()
         process.stdout.close()
-        self.assertEqual(process.wait(timeout=cluster.PATIENCE), 1)
+        self.assertEqual(process.wait(timeout=cluster.PATIENCE), 141)
         self.assertEqual(process.stderr.read(), "")
 
     def test_closed_input(self):
@@ -239,17 +255,27 @@ class StreamsTest(cluster.ModelTest):
                 self.assertEqual(terminal.wait(), code)
 
     def test_interrupt_of_an_answer_on_a_terminal(self):
-        """Ctrl-C stops the answer, not the program."""
+        """Ctrl-C stops the answer, not the program; the session has what was
+        shown of it."""
+        session = os.path.join(self.folder.name, "stopped.json")
         terminal = Terminal(self, "chat", self.model, "--max-tokens", "4000",
-                            "--ignore-eos")
+                            "--ignore-eos", "--session", session)
         terminal.read_until(b"> ")
         terminal.type(b"Hello\r")
         terminal.read_until(b"Hello\r\n")
+        terminal.read_some()
         terminal.type(b"\x03")
-        terminal.read_until(b"stopped")
+        shown = terminal.read_until(b"stopped")
         terminal.read_until(b"> ")
         terminal.type(b"/quit\r")
         self.assertEqual(terminal.wait(), 0)
+        with open(session, encoding="utf-8") as file:
+            question, answer = json.load(file)["messages"]
+        self.assertEqual(question, {"role": "user", "content": "Hello"})
+        self.assertEqual(answer["role"], "assistant")
+        words = answer["content"].split()
+        self.assertTrue(words)
+        self.assertIn(words[0], shown.decode(errors="replace"))
 
 
 if __name__ == "__main__":
