@@ -217,7 +217,8 @@ std::vector<std::string> NotesOn(const CostModel& model, const Plan& plan) {
   }
   if (plan.fits && plan.bounds.gap.value_or(0) > 0) {
     notes.push_back(
-        absl::StrFormat("not proven best: no plan is more than %.2g %% better",
+        absl::StrFormat("not proven best: within %.2g %% of a bound that no "
+                        "plan can beat",
                         100 * *plan.bounds.gap));
   }
   return notes;

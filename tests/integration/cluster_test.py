@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Real processes on loopback: start, serve, lose a worker, come back, stop."""
+import contextlib
 import json
 import os
 import re
@@ -139,9 +140,11 @@ class ClusterTest(cluster.ModelTest):
         def children():
             listed = []
             for task in os.listdir(f"/proc/{up.pid}/task"):
-                with open(f"/proc/{up.pid}/task/{task}/children",
-                          encoding="ascii") as file:
-                    listed += map(int, file.read().split())
+                # A thread may end meanwhile.
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    with open(f"/proc/{up.pid}/task/{task}/children",
+                              encoding="ascii") as file:
+                        listed += map(int, file.read().split())
             return listed
 
         up = self.up()

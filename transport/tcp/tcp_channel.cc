@@ -108,10 +108,14 @@ void TcpChannel::LoopOnLoop() noexcept {
     const bool running = TakePostedOnLoop();
     StepOnLoop();
     // Callbacks of the last step may have posted; those are answered as well.
-    if (!running && state_ == State::kClosed && !HasPosted()) {
+    // What was posted while this step ended the channel has woken nobody.
+    const bool posted = state_ == State::kClosed && HasPosted();
+    if (!running && state_ == State::kClosed && !posted) {
       return;
     }
-    AwaitOnLoop();
+    if (!posted) {
+      AwaitOnLoop();
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -361,6 +362,29 @@ TEST_P(ChannelContract, DestroyedEndIsNoticed) {
 }
 
 // Posts from both sides race with a close; every post is answered once.
+// Nothing else wakes the channel: what is posted at the moment it ends must not
+// be left lying.
+TEST_P(ChannelContract, ReceivesPostedWhileItEndsAreAnswered) {
+  const SystemClock clock;
+  for (int round = 0; round < 600; ++round) {
+    Ends ends = Make(256);
+    Log received;
+    for (uint32_t i = 0; i + 1 < kWindow; ++i) {
+      ends.near->PostReceive(ends.near->NewBuffer(), received.Receive());
+    }
+    auto buffer = ends.near->NewBuffer();
+    ends.far->Close(absl::CancelledError("race"));
+    // The other end's word takes tens of microseconds.
+    const absl::Duration post_at =
+        clock.Monotonic() + absl::Microseconds(round % 150);
+    while (clock.Monotonic() < post_at) {
+    }
+    ends.near->PostReceive(std::move(buffer), received.Receive());
+    received.Wait(kWindow);
+    EXPECT_EQ(received.size(), kWindow);
+  }
+}
+
 TEST_P(ChannelContract, EveryPostIsAnsweredOnceUnderRacingCloses) {
   for (int round = 0; round < 40; ++round) {
     Ends ends = Make(256);
