@@ -20,10 +20,6 @@
 namespace millrace::cli {
 namespace {
 
-// 128 + SIGPIPE: what a shell shows of most other programs once nobody reads
-// on. They say nothing either.
-constexpr int kExitReaderGone = 141;
-
 // --top-k can also be given as MILLRACE_TOP_K; the command line wins.
 void AddEnvironmentNames(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
@@ -157,10 +153,10 @@ int End(Console& console, absl::Status status) {
   if (status.code() == absl::StatusCode::kCancelled && Interrupts() > 0) {
     return kExitInterrupted;
   }
-  if (status == written && absl::IsAborted(written)) {
-    return kExitReaderGone;
+  // Nobody reads on: not worth a word, as in other programs.
+  if (status != written || !absl::IsAborted(written)) {
+    console.Error(status);
   }
-  console.Error(status);
   return ExitCodeOf(status);
 }
 

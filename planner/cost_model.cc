@@ -1,9 +1,9 @@
 #include "planner/cost_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "planner/expert_cache.h"
 
 namespace millrace::planner {
 namespace {
@@ -248,20 +248,11 @@ std::optional<PassCost> CostModel::Pass(int64_t node, LayerRun run) const {
   return pass;
 }
 
-double CostModel::ExpertsBeyondOne(const ExpertClass& experts, int64_t rows) {
-  // E (1 - (1 - k/E)^rows) distinct ones, of which one row reads k.
-  const auto all = static_cast<double>(experts.count);
-  const auto used = static_cast<double>(experts.used);
-  return rows <= 1
-             ? 0
-             : all * (1 - std::pow(1 - used / all, static_cast<double>(rows))) -
-                   used;
-}
-
 double CostModel::Seconds(const PassCost& pass, int64_t rows) const {
   double seconds = pass.fixed_s + static_cast<double>(rows) * pass.row_s;
   for (size_t i = 0; i < classes_.size(); ++i) {
-    seconds += pass.expert_s[i] * ExpertsBeyondOne(classes_[i], rows);
+    seconds += pass.expert_s[i] *
+               ExpertsBeyondOne(classes_[i].count, classes_[i].used, rows);
   }
   return seconds;
 }

@@ -111,9 +111,6 @@ class CostModel {
   void AddExperts(size_t layer);
   void AddFlops(size_t layer, double flops);
   void FillRates();
-  // Experts of a class that `rows` read beyond those of one row, on average.
-  [[nodiscard]] static double ExpertsBeyondOne(const ExpertClass& experts,
-                                               int64_t rows);
 
   const ModelCosts& costs_;
   const Cluster& cluster_;

@@ -26,4 +26,10 @@ double DistinctExperts(int64_t count, int64_t used, int64_t rows) {
                    (1 - std::pow(1 - chosen / all, static_cast<double>(rows)));
 }
 
+double ExpertsBeyondOne(int64_t count, int64_t used, int64_t rows) {
+  return rows <= 1
+             ? 0
+             : DistinctExperts(count, used, rows) - static_cast<double>(used);
+}
+
 }  // namespace millrace::planner

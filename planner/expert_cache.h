@@ -40,4 +40,7 @@ struct ExpertDemand {
 // when each chooses `used` by itself, on average.
 double DistinctExperts(int64_t count, int64_t used, int64_t rows);
 
+// Those of them that one row alone does not choose; 0 up to one row.
+double ExpertsBeyondOne(int64_t count, int64_t used, int64_t rows);
+
 }  // namespace millrace::planner

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "planner/expert_cache.h"
 
 namespace millrace::coordinator {
 namespace {
@@ -42,11 +43,7 @@ int64_t FixedCostRows(const SimulatedPipeline& pipeline) {
 double PassSeconds(const SimulatedSegment& segment, int64_t rows) {
   double seconds = segment.pass_s + static_cast<double>(rows) * segment.row_s;
   for (const ExpertReads& experts : segment.experts) {
-    const auto count = static_cast<double>(experts.count);
-    const double missed = 1 - static_cast<double>(experts.used) / count;
-    const double distinct =
-        count * (1 - std::pow(missed, static_cast<double>(rows)));
-    seconds += (distinct - static_cast<double>(experts.used)) *
+    seconds += planner::ExpertsBeyondOne(experts.count, experts.used, rows) *
                experts.seconds_per_expert;
   }
   return seconds;

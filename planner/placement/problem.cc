@@ -1,10 +1,11 @@
 #include "planner/placement/problem.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
+
+#include "planner/expert_cache.h"
 
 namespace millrace::planner::placement {
 namespace {
@@ -17,15 +18,12 @@ constexpr int64_t kScratchLayersMax = 512;
 constexpr double kBytesPerOperation = 0.1;
 
 // Bytes that `rows` rows read of a layer: those of one row and the further
-// experts that the others choose, E (1 - (1 - k/E)^rows) in all.
+// experts that the others choose.
 double BytesRead(const LayerCost& layer, int64_t rows) {
   double bytes = layer.bytes_per_token;
-  if (layer.experts.count > 0 && rows > 1) {
-    const auto all = static_cast<double>(layer.experts.count);
-    const auto used = static_cast<double>(layer.experts.used);
+  if (layer.experts.count > 0) {
     bytes += layer.experts.bytes_each *
-             (all * (1 - std::pow(1 - used / all, static_cast<double>(rows))) -
-              used);
+             ExpertsBeyondOne(layer.experts.count, layer.experts.used, rows);
   }
   return bytes;
 }
