@@ -9,6 +9,27 @@ constexpr int64_t kLineBytes = 64;
 // Lines at a time: as many as memory delivers to a core in some 50 ns, so that
 // a waiting thread still looks up often.
 constexpr int64_t kSomeBytes = 8 * kLineBytes;
+// From several pages in turn: neighbouring lines come from one part of the
+// memory and wait for each other.
+constexpr int64_t kPages = 4;
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kWindowBytes = kPages * kPageBytes;
+
+void AskFor(const std::byte* line) {
+  constexpr int kToRead = 0;
+  constexpr int kSecondLevel = 2;
+  __builtin_prefetch(line, kToRead, kSecondLevel);
+}
+
+// `asked` bytes of a window have been asked for.
+void AskPages(const std::byte* window, int64_t asked) {
+  for (int64_t page = 0; page < kPages; ++page) {
+    const std::byte* const from = window + page * kPageBytes + asked / kPages;
+    for (int64_t at = 0; at < kSomeBytes / kPages; at += kLineBytes) {
+      AskFor(from + at);
+    }
+  }
+}
 
 }  // namespace
 
@@ -36,13 +57,15 @@ bool ReadAhead::AskSome() {
       asked_ = 0;
       continue;
     }
-    const std::byte* const from =
-        data_[piece_].load(std::memory_order_relaxed) + asked_;
+    const std::byte* const data = data_[piece_].load(std::memory_order_relaxed);
+    const int64_t in_window = asked_ % kWindowBytes;
     const int64_t some = std::min(left, kSomeBytes);
-    for (int64_t at = 0; at < some; at += kLineBytes) {
-      constexpr int kToRead = 0;
-      constexpr int kSecondLevel = 2;
-      __builtin_prefetch(from + at, kToRead, kSecondLevel);
+    if (in_window + left >= kWindowBytes) {
+      AskPages(data + asked_ - in_window, in_window);
+    } else {
+      for (int64_t at = 0; at < some; at += kLineBytes) {
+        AskFor(data + asked_ + at);
+      }
     }
     asked_ += some;
     return true;

@@ -27,6 +27,8 @@ constexpr int64_t kFillChunks = 64;
 constexpr absl::Duration kFillTime = absl::Seconds(2);
 // Of one reading. Ten times what a machine needs that is not busy.
 constexpr double kReadSeconds = 0.5;
+// Of one that decides in which order memory is read.
+constexpr double kChoiceSeconds = 0.05;
 // The best of so many is what the machine can do.
 constexpr int kTries = 2;
 // Long enough to be told from the start of an operation of the pool, short
@@ -76,6 +78,7 @@ MachineMeter::MachineMeter(kernels::Isa isa, int num_threads,
       memory_(std::move(memory)),
       pool_(num_threads) {
   Fill();
+  ChooseRead();
 }
 
 // Bytes from 0x30 to 0x3f are no subnormal, infinity or NaN in any format, nor
@@ -101,6 +104,26 @@ void MachineMeter::Fill() {
   bytes_ = filled * kChunkBytes;
 }
 
+void MachineMeter::ChooseRead() {
+  read_ = loops_.read;
+  if (loops_.read_places == nullptr) {
+    return;
+  }
+  const auto rate = [this](ReadFunction read) {
+    read_ = read;
+    const absl::Duration start = clock_.Monotonic();
+    const double bytes = ReadOnce(kChoiceSeconds);
+    return bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start);
+  };
+  double in_order = 0;
+  double from_places = 0;
+  for (int i = 0; i < kTries; ++i) {
+    in_order = std::max(in_order, rate(loops_.read));
+    from_places = std::max(from_places, rate(loops_.read_places));
+  }
+  read_ = in_order > from_places ? loops_.read : loops_.read_places;
+}
+
 double MachineMeter::ReadOnce(double seconds) {
   std::atomic<uint64_t> sum{0};
   std::atomic<int64_t> chunks{0};
@@ -109,9 +132,8 @@ double MachineMeter::ReadOnce(double seconds) {
     if (limit.Over()) {
       return;
     }
-    sum.fetch_xor(
-        loops_.read(memory_.data() + chunk * kChunkBytes, kChunkBytes),
-        std::memory_order_relaxed);
+    sum.fetch_xor(read_(memory_.data() + chunk * kChunkBytes, kChunkBytes),
+                  std::memory_order_relaxed);
     chunks.fetch_add(1, std::memory_order_relaxed);
   });
   return static_cast<double>(chunks.load() * kChunkBytes);

@@ -54,12 +54,17 @@ class MachineMeter {
 
  private:
   MachineMeter(kernels::Isa isa, int num_threads, worker::MappedMemory memory);
+  using ReadFunction = uint64_t (*)(const std::byte* data, int64_t bytes);
+
   void Fill();
+  // Sets read_ to the faster way of reading.
+  void ChooseRead();
   // Reads everything once, or as much as `seconds` allow; the bytes read.
   double ReadOnce(double seconds);
 
   const SystemClock clock_;
   const kernels::CeilingLoops loops_;
+  ReadFunction read_ = nullptr;
   worker::MappedMemory memory_;
   int64_t bytes_ = 0;  // of memory_ that are filled
   ThreadPool pool_;

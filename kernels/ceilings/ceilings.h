@@ -27,10 +27,15 @@ enum class Peak : uint8_t {
 };
 inline constexpr int kNumPeaks = 3;
 
+inline constexpr int kReadPlaces = 8;
+
 struct CeilingLoops {
   // Reads [data, data + bytes), data 64-byte aligned, bytes % 1024 == 0, as
-  // fast as one thread can; the result depends on every byte.
+  // fast as one thread can in order; the result depends on every byte.
   uint64_t (*read)(const std::byte* data, int64_t bytes) = nullptr;
+  // The same from kReadPlaces places in turn, which some memories deliver
+  // faster, or null. kReadPlaces times 4 KiB and more, so that they differ.
+  uint64_t (*read_places)(const std::byte* data, int64_t bytes) = nullptr;
   PeakLoop peaks[kNumPeaks];
 };
 

@@ -58,15 +58,7 @@ void ByteDot(int64_t turns) {
         "ymm9", "ymm10", "ymm11", "ymm15", "cc");
 }
 
-uint64_t Read(const std::byte* data, int64_t bytes) {
-  __m256i sums[8] = {};
-  for (int64_t at = 0; at < bytes; at += 256) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      const auto* from = reinterpret_cast<const __m256i*>(data + at) + i;
-      sums[i] = _mm256_xor_si256(sums[i], _mm256_load_si256(from));
-    }
-  }
+uint64_t Fold(const __m256i (&sums)[8]) {
   __m256i sum = sums[0];
 #pragma GCC unroll 7
   for (int i = 1; i < 8; ++i) {
@@ -78,10 +70,37 @@ uint64_t Read(const std::byte* data, int64_t bytes) {
          static_cast<uint64_t>(_mm_extract_epi64(half, 1));
 }
 
+uint64_t Read(const std::byte* data, int64_t bytes) {
+  __m256i sums[8] = {};
+  for (int64_t at = 0; at < bytes; at += 256) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      const auto* from = reinterpret_cast<const __m256i*>(data + at) + i;
+      sums[i] = _mm256_xor_si256(sums[i], _mm256_load_si256(from));
+    }
+  }
+  return Fold(sums);
+}
+
+uint64_t ReadPlaces(const std::byte* data, int64_t bytes) {
+  __m256i sums[kReadPlaces] = {};
+  const int64_t share = bytes / kReadPlaces;
+  for (int64_t at = 0; at < share; at += 32) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kReadPlaces; ++i) {
+      sums[i] = _mm256_xor_si256(
+          sums[i], _mm256_load_si256(reinterpret_cast<const __m256i*>(
+                       data + i * share + at)));
+    }
+  }
+  return Fold(sums);
+}
+
 }  // namespace
 
 void AddAvx2Ceilings(CeilingLoops& loops) {
   loops.read = Read;
+  loops.read_places = ReadPlaces;
   loops.peaks[static_cast<int>(Peak::kFma)] = {Fma, 2 * kChains * kLanes};
   loops.peaks[static_cast<int>(Peak::kByteDot)] = {ByteDot, 2 * 6 * 4 * kLanes};
 }

@@ -49,15 +49,7 @@ void ByteDot(int64_t turns) {
         "cc");
 }
 
-uint64_t Read(const std::byte* data, int64_t bytes) {
-  __m512i sums[8] = {};
-  for (int64_t at = 0; at < bytes; at += 512) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      sums[i] =
-          _mm512_xor_si512(sums[i], _mm512_load_si512(data + at + 64 * i));
-    }
-  }
+uint64_t Fold(const __m512i (&sums)[8]) {
   __m512i sum = sums[0];
 #pragma GCC unroll 7
   for (int i = 1; i < 8; ++i) {
@@ -71,10 +63,36 @@ uint64_t Read(const std::byte* data, int64_t bytes) {
          static_cast<uint64_t>(_mm_extract_epi64(quarter, 1));
 }
 
+uint64_t Read(const std::byte* data, int64_t bytes) {
+  __m512i sums[8] = {};
+  for (int64_t at = 0; at < bytes; at += 512) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      sums[i] =
+          _mm512_xor_si512(sums[i], _mm512_load_si512(data + at + 64 * i));
+    }
+  }
+  return Fold(sums);
+}
+
+uint64_t ReadPlaces(const std::byte* data, int64_t bytes) {
+  __m512i sums[kReadPlaces] = {};
+  const int64_t share = bytes / kReadPlaces;
+  for (int64_t at = 0; at < share; at += 64) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kReadPlaces; ++i) {
+      sums[i] =
+          _mm512_xor_si512(sums[i], _mm512_load_si512(data + i * share + at));
+    }
+  }
+  return Fold(sums);
+}
+
 }  // namespace
 
 void AddAvx512Ceilings(CeilingLoops& loops) {
   loops.read = Read;
+  loops.read_places = ReadPlaces;
   loops.peaks[static_cast<int>(Peak::kFma)] = {Fma, 2 * kChains * kLanes};
   loops.peaks[static_cast<int>(Peak::kByteDot)] = {ByteDot,
                                                    2 * kChains * 4 * kLanes};

@@ -44,7 +44,7 @@ void ExpandGroups(const std::byte* tile, int64_t cols, int64_t begin,
   static_assert(kRule != ProductRule::kTwoHalvesAndMinima);
   const __m512i zero =
       _mm512_set1_epi8(static_cast<char>(DotCodes<kFormat>::kZero));
-  ForGroups<kFormat, true>(
+  ForGroups<kFormat, false>(
       tile, cols, begin, end,
       [&](const Codes512& codes, const Scales512& scales, int64_t)
           __attribute__((always_inline)) {

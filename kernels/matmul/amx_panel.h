@@ -8,6 +8,7 @@
 
 #include "kernels/matmul/activation_record.h"
 #include "kernels/matmul/amx_expand.h"
+#include "kernels/matmul/prefetch.h"
 #include "kernels/quant/tile_layout.h"
 
 // A panel of tokens against expanded groups with the tile registers of AMX,
@@ -28,6 +29,9 @@ struct AmxArgs {
   const std::byte* records;  // of the panel's tokens for the first group
   int64_t step;              // bytes from one group's records to the next's
   float* sums;               // [tokens][16 rows], in and out, 64-byte aligned
+  // Asked for in passing, `ahead_step` bytes a group.
+  const std::byte* ahead;
+  int64_t ahead_step;
 };
 
 // Integer sums of a group, or of its halves: [half][token][16 rows].
@@ -191,6 +195,8 @@ __attribute__((always_inline)) inline void Step(const AmxArgs& args, int64_t g,
                                                 AmxDots* ring, __m512* acc) {
   constexpr int64_t kBytes = ExpandedGroupBytes(kRule);
   if (g < args.num_groups) {
+    const std::byte* const ahead = args.ahead + g * args.ahead_step;
+    PrefetchLines(ahead, ahead + args.ahead_step);
     DotGroup<kRule, kUnsigned, kSide>(args.groups + g * kBytes,
                                       args.records + g * args.step);
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/avx2_codes.h"
 #include "kernels/matmul/prefetch.h"
 #include "kernels/matmul/tile_walk.h"
@@ -172,7 +173,7 @@ struct Reader256 {
 // for. One token is otherwise computed in the shadow of each miss: with it
 // Q4_0, Q4_K, Q5_0 and Q6_K stream at 1.2 to 1.45 times the rate, and Q8_0,
 // whose groups are long and which one group ahead suits best, at 1.15 (Zen 3,
-// one thread).
+// one thread). Where AsksAhead() a window is (prefetch.h).
 template <WeightFormat kFormat>
 constexpr int64_t AheadBytes() {
   return LayoutOf(kFormat).code_bits == 8 ? 512 : 2048;
@@ -195,6 +196,7 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
   RecordPlace place = {tile,
                        tile + (records * kLayout.front_bytes + 63) / 64 * 64};
   PrefetchLines(tile + 64, place.record);
+  const bool windows = from_memory && AsksAhead();
   SixBits six;
   int64_t done = 0;
   while (done < groups) {
@@ -210,7 +212,9 @@ __attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
     for (int64_t j = 0; j < num; ++j) {
       const std::byte* codes =
           place.record + kLayout.scale_bytes + j * kCodeBytes;
-      if (from_memory) {
+      if (windows) {
+        PrefetchWindow(codes, codes + kGroupBytes);
+      } else if (from_memory) {
         PrefetchLines(codes + AheadBytes<kFormat>(),
                       codes + AheadBytes<kFormat>() + kGroupBytes);
       }

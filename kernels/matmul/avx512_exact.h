@@ -43,11 +43,8 @@ __attribute__((always_inline)) inline void ForColumns(const Codes512& codes,
   }
 }
 
-// Tokens so few that weights come from memory faster than they are multiplied.
-constexpr int64_t kFewTokens = 4;
-
-// For ExpandedWalk. kAhead: they are asked for.
-template <WeightFormat kWeights, bool kAhead>
+// For ExpandedWalk.
+template <WeightFormat kWeights>
 struct ExactDecoder {
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kF32;
@@ -57,7 +54,7 @@ struct ExactDecoder {
 
   static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
                      int64_t end, std::byte* out) {
-    ForGroups<kFormat, kAhead>(
+    ForGroups<kFormat, false>(
         tile, cols, begin / kGroup, end / kGroup,
         [&](const Codes512& codes, const Scales512& scales, int64_t)
             __attribute__((always_inline)) {
@@ -72,8 +69,12 @@ struct ExactDecoder {
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column * tokens * static_cast<int64_t>(sizeof(float));
   }
-  static void Add(const ExpandedArgs& args) {
-    AddWidePanel(
+  static constexpr int64_t kStepColumns = kTurnColumns;
+  static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
+    return WidePartsAhead(tokens, jobs);
+  }
+  static int64_t Add(const ExpandedArgs& args) {
+    return AddWidePanel(
         args, kBytes,
         static_cast<const float*>(static_cast<const void*>(args.activations)),
         args.tokens, args.columns);
@@ -83,11 +84,7 @@ struct ExactDecoder {
 
 template <WeightFormat kFormat>
 void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens <= kFewTokens && AsksAhead()) {
-    ExpandedWalk<ExactDecoder<kFormat, true>>(args).Run(tile_begin, tile_end);
-  } else {
-    ExpandedWalk<ExactDecoder<kFormat, false>>(args).Run(tile_begin, tile_end);
-  }
+  ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
 }
 
 }  // namespace

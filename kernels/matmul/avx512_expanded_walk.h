@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/tile_walk.h"
 #include "kernels/matmul/token_block.h"
 
@@ -12,6 +13,14 @@
 // tile_walk.h for the unnamed namespace.
 namespace millrace::kernels {
 namespace {
+
+// Bytes of each of some tiles, one behind the other in memory.
+struct AheadOfWeights {
+  const std::byte* from;  // of the first tile
+  int64_t apart;          // from tile to tile
+  int64_t bytes;          // for a part of a panel
+  int64_t step;           // for Decoder::kStepColumns of them
+};
 
 // Some columns of tiles, decoded, against a panel.
 struct ExpandedArgs {
@@ -22,9 +31,13 @@ struct ExpandedArgs {
   int64_t tokens;
   // [tile][kPanelTokens][16 rows], in and out, 64-byte aligned.
   float* sums;
-  // Of the next panel, the same columns; of the last one the first's.
+  // What to ask for in passing. Of the next panel, the same columns and the
+  // sums; of the last one the first's. Null where they are at hand.
   const std::byte* next_activations;
   const float* next_sums;
+  // And of the weights that are expanded next a share for each part of a panel.
+  // Advice: nothing may be there.
+  AheadOfWeights ahead;
 };
 
 // Blocks of panels, columns of them that stay in the second-level cache, tiles,
@@ -36,7 +49,11 @@ struct ExpandedArgs {
 //                    the first-level cache
 //   Expand(tile, cols, begin, end, out)   writes the columns [begin, end)
 //   Offset(column, tokens)                of a column's activations in a panel
-//   Add(args)                             an ExpandedArgs
+//   Add(args)                             an ExpandedArgs; returns how far it
+//                                         asked ahead
+//   kStepColumns                          of AheadOfWeights
+//   PartsAhead(tokens, jobs)              parts of a panel that ask for
+//                                         weights, beside so many other jobs
 //   Finish()                              of a call
 template <typename Decoder>
 class ExpandedWalk {
@@ -51,6 +68,7 @@ class ExpandedWalk {
       for (int64_t p = 0; p <= num_panels_; ++p) {
         begins_[p] = PanelBegin(args_.num_tokens, first + p);
       }
+      ShareAhead();
       RunBlock(tile_begin, tile_end);
     }
     decoder_.Finish();
@@ -61,6 +79,7 @@ class ExpandedWalk {
   // takes 2 % of the time of exact products, and their sums for four tiles are
   // 64 KiB.
   static constexpr int64_t kBlockPanels = 16;
+  static constexpr int64_t kFewPanels = 4;
 
   static constexpr int64_t kSumsOfTile = kPanelTokens * kTileRows;
   static constexpr int64_t kSumsOfPanel = Decoder::kTiles * kSumsOfTile;
@@ -91,6 +110,7 @@ class ExpandedWalk {
 
   // Sums of a tile's columns before `begin` stand in y.
   void RunTiles(int64_t tile, int64_t num_tiles, int64_t begin, int64_t end) {
+    const int64_t first = begin;
     if (begin == 0) {
       ClearSums();
     } else {
@@ -104,19 +124,25 @@ class ExpandedWalk {
         Decoder::Expand(args_.tiles + (tile + i) * tile_bytes_, args_.cols,
                         begin, begin + columns, expanded_[i]);
       }
+      AheadOfWeights ahead = left > Decoder::kColumns
+                                 ? AheadOf(tile, begin + columns)
+                                 : AheadOf(tile + num_tiles, first);
       for (int64_t p = 0; p < num_panels_; ++p) {
         if (left <= Decoder::kColumns) {
           AskForResults(tile, num_tiles, p);
         }
         const int64_t next = p + 1 < num_panels_ ? p + 1 : 0;
-        decoder_.Add({.weights = expanded_[0],
-                      .num_tiles = num_tiles,
-                      .columns = columns,
-                      .activations = ActivationsOf(p, begin),
-                      .tokens = TokensOf(p),
-                      .sums = sums_[p],
-                      .next_activations = ActivationsOf(next, begin),
-                      .next_sums = sums_[next]});
+        ahead.from += decoder_.Add(
+            {.weights = expanded_[0],
+             .num_tiles = num_tiles,
+             .columns = columns,
+             .activations = ActivationsOf(p, begin),
+             .tokens = TokensOf(p),
+             .sums = sums_[p],
+             .next_activations =
+                 asks_activations() ? ActivationsOf(next, begin) : nullptr,
+             .next_sums = asks_sums() ? sums_[next] : nullptr,
+             .ahead = ahead});
       }
     }
     const float* bias = end == args_.cols ? args_.bias : nullptr;
@@ -126,6 +152,39 @@ class ExpandedWalk {
       }
     }
   }
+
+  // Shares what the expansion of kColumns reads among the parts of the block's
+  // panels.
+  void ShareAhead() {
+    int64_t parts = 0;
+    for (int64_t p = 0; p < num_panels_; ++p) {
+      parts +=
+          Decoder::PartsAhead(TokensOf(p), asks_activations() + asks_sums());
+    }
+    const int64_t columns =
+        args_.cols < Decoder::kColumns ? args_.cols : Decoder::kColumns;
+    expanded_bytes_ = tile_bytes_ * columns / args_.cols;
+    part_bytes_ = parts == 0 || !AsksAhead() ? 0 : expanded_bytes_ / parts;
+    step_bytes_ = part_bytes_ * Decoder::kStepColumns / columns;
+  }
+
+  // Of the columns from `column` on: about where their codes are, since scales
+  // of some formats stand elsewhere. Nothing behind the matrix.
+  [[nodiscard]] AheadOfWeights AheadOf(int64_t tile, int64_t column) const {
+    if (tile >= NumTiles(args_.rows)) {
+      return {.from = args_.tiles, .apart = 0, .bytes = 0, .step = 0};
+    }
+    return {.from = args_.tiles + tile * tile_bytes_ +
+                    column / Decoder::kColumns * expanded_bytes_,
+            .apart = tile_bytes_,
+            .bytes = part_bytes_,
+            .step = step_bytes_};
+  }
+
+  // A panel's activations and sums stay in the first-level cache where panels
+  // are so few.
+  [[nodiscard]] bool asks_activations() const { return num_panels_ > 1; }
+  [[nodiscard]] bool asks_sums() const { return num_panels_ > kFewPanels; }
 
   [[nodiscard]] int64_t TokensOf(int64_t panel) const {
     return begins_[panel + 1] - begins_[panel];
@@ -194,6 +253,9 @@ class ExpandedWalk {
   Decoder decoder_;
   int64_t num_panels_ = 0;            // of the block
   int64_t begins_[kBlockPanels + 1];  // their first tokens
+  int64_t expanded_bytes_ = 0;        // of a tile that are expanded at a time
+  int64_t part_bytes_ = 0;            // of AheadOfWeights
+  int64_t step_bytes_ = 0;
   alignas(64) std::byte expanded_[Decoder::kTiles][Decoder::kBytes];
   alignas(64) float sums_[kBlockPanels][kSumsOfPanel];
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/float_kernel.h"
 #include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/panel_choice.h"

@@ -171,7 +171,7 @@ struct Reader512 {
 };
 
 // Calls group(codes, record scales, index of the group) for the groups [begin,
-// end) of a tile, ascending.
+// end) of a tile, ascending. kAhead: asks for the weights behind.
 template <WeightFormat kFormat, bool kAhead, typename Group>
 __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
                                                      int64_t cols,
@@ -201,9 +201,7 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
     for (int64_t j = in_record; j < in_record + num; ++j) {
       const std::byte* from = record + kLayout.scale_bytes + j * kCodeBytes;
       if constexpr (kAhead) {
-        PrefetchLines(
-            from + kAheadBytes,
-            from + kAheadBytes + kRecordBytes / kLayout.groups_per_record);
+        PrefetchWindow(from, from + kRecordBytes / kLayout.groups_per_record);
       }
       Codes512 codes;
       LoadCodes<kFormat>(from, codes);
@@ -213,14 +211,6 @@ __attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
     in_record = 0;
     record += kRecordBytes;
   }
-}
-
-// The same for all groups of a tile.
-template <WeightFormat kFormat, bool kAhead, typename Group>
-__attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
-                                                        int64_t cols,
-                                                        Group group) {
-  ForGroups<kFormat, kAhead>(tile, cols, 0, cols / kGroup, group);
 }
 
 }  // namespace

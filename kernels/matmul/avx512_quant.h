@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/matmul/activation_record.h"
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/avx512_exact.h"
 #include "kernels/matmul/avx512_format.h"
 #include "kernels/matmul/matmul_avx512.h"
@@ -165,8 +166,8 @@ void FastPanel(const PanelArgs& args) {
   ClearSums<kTokens>(acc);
   const std::byte* records = args.panel;
   const int64_t step = args.tokens * kRecordStep;
-  ForEachGroup<kFormat, kAhead>(
-      args.tile, args.cols,
+  ForGroups<kFormat, kAhead>(
+      args.tile, args.cols, 0, args.cols / kGroup,
       [&](const Codes512& codes, const Scales512& scales, int64_t)
           __attribute__((always_inline)) {
             AddGroup<kFormat, kTokens>(codes, scales, records, acc);
@@ -190,7 +191,7 @@ struct FastKernel {
     static constexpr PanelFn kAhead[] = {
         FastPanel<kWeights, 1, true>, FastPanel<kWeights, 2, true>,
         FastPanel<kWeights, 3, true>, FastPanel<kWeights, 4, true>};
-    if (tokens <= 4 && AsksAhead()) {
+    if (tokens <= kFewTokens && AsksAhead()) {
       return kAhead[tokens - 1];
     }
     return ChoosePanel<Panel>(tokens);

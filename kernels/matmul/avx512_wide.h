@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/matmul/avx512_expanded_walk.h"
@@ -17,6 +18,14 @@ namespace {
 
 constexpr int64_t kWideTiles = 4;   // side by side, at most
 constexpr int64_t kWideTokens = 6;  // at a time
+constexpr int64_t kTurnColumns = 4;
+
+// Lines that are asked for in passing: each turn kTurnColumns of them.
+struct AskedLines {
+  const std::byte* from;
+  int64_t apart;  // bytes between those of a turn
+  int64_t step;   // and from turn to turn
+};
 
 // Decoded columns of tiles and what they are multiplied with.
 struct WideArgs {
@@ -25,9 +34,29 @@ struct WideArgs {
   const float* x;  // [column][token]
   int64_t x_stride;
   int64_t columns;
-  const float* next_x;  // asked for in passing, a line a column
-  float* sums;          // [tile][kPanelTokens][16 rows]
+  AskedLines asked;
+  float* sums;  // [tile][kPanelTokens][16 rows]
 };
+
+// acc[i][t] = fma(w[i], x[t], acc[i][t]) of one column.
+template <int kTiles, int kTokens>
+__attribute__((always_inline)) inline void AddColumn(
+    const float* w, int64_t w_tile, const float* x,
+    __m512 (&acc)[kTiles][kTokens]) {
+  __m512 weights[kTiles];
+#pragma GCC unroll 4
+  for (int i = 0; i < kTiles; ++i) {
+    weights[i] = _mm512_load_ps(w + i * w_tile);
+  }
+#pragma GCC unroll 6
+  for (int t = 0; t < kTokens; ++t) {
+    const __m512 value = _mm512_set1_ps(x[t]);
+#pragma GCC unroll 4
+    for (int i = 0; i < kTiles; ++i) {
+      acc[i][t] = _mm512_fmadd_ps(weights[i], value, acc[i][t]);
+    }
+  }
+}
 
 // sums[i][t] = fma(w[i][c], x[c][t], sums[i][t]), columns ascending.
 template <int kTiles, int kTokens>
@@ -43,23 +72,20 @@ void AddWide(const WideArgs& args) {
   }
   const float* w = args.w;
   const float* x = args.x;
-  const float* next = args.next_x;
-  for (int64_t column = 0; column < args.columns; ++column) {
-    __builtin_prefetch(next);
-    next += 16;
-    __m512 weights[kTiles];
+  const std::byte* asked = args.asked.from;
+  int64_t column = 0;
+  for (; column + kTurnColumns <= args.columns; column += kTurnColumns) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kTiles; ++i) {
-      weights[i] = _mm512_load_ps(w + i * args.w_tile);
+    for (int i = 0; i < kTurnColumns; ++i) {
+      __builtin_prefetch(asked + i * args.asked.apart);
+      AddColumn(w, args.w_tile, x, acc);
+      w += kTileRows;
+      x += args.x_stride;
     }
-#pragma GCC unroll 6
-    for (int t = 0; t < kTokens; ++t) {
-      const __m512 value = _mm512_set1_ps(x[t]);
-#pragma GCC unroll 4
-      for (int i = 0; i < kTiles; ++i) {
-        acc[i][t] = _mm512_fmadd_ps(weights[i], value, acc[i][t]);
-      }
-    }
+    asked += args.asked.step;
+  }
+  for (; column < args.columns; ++column) {
+    AddColumn(w, args.w_tile, x, acc);
     w += kTileRows;
     x += args.x_stride;
   }
@@ -82,32 +108,49 @@ AddWideFn ChooseWide(int64_t tokens) {
   return kAdd[tokens - 1];
 }
 
-// All tokens of a panel against tiles side by side.
-inline void AddWideTiles(const WideArgs& args, int64_t num_tiles,
-                         int64_t tokens) {
-  static constexpr AddWideFn (*kChoose[kWideTiles])(int64_t) = {
-      ChooseWide<1>, ChooseWide<2>, ChooseWide<3>, ChooseWide<4>};
-  for (int64_t t = 0; t < tokens; t += kWideTokens) {
-    WideArgs part = args;
-    part.x += t;
-    part.sums += t * kTileRows;
-    kChoose[num_tiles - 1](std::min(tokens - t, kWideTokens))(part);
-  }
+constexpr int64_t WideParts(int64_t tokens) {
+  return (tokens + kWideTokens - 1) / kWideTokens;
 }
 
-// The panel of `args` against columns that lie decoded as f32.
-inline void AddWidePanel(const ExpandedArgs& args, int64_t tile_bytes,
-                         const float* x, int64_t x_stride, int64_t columns) {
-  AddWideTiles(
-      {.w = static_cast<const float*>(static_cast<const void*>(args.weights)),
-       .w_tile = tile_bytes / static_cast<int64_t>(sizeof(float)),
-       .x = x,
-       .x_stride = x_stride,
-       .columns = columns,
-       .next_x = static_cast<const float*>(
-           static_cast<const void*>(args.next_activations)),
-       .sums = args.sums},
-      args.num_tiles, args.tokens);
+// Parts of a panel that ask for weights, where the first ones have other jobs.
+constexpr int64_t WidePartsAhead(int64_t tokens, int64_t jobs) {
+  return std::max<int64_t>(WideParts(tokens) - jobs, 0);
+}
+
+// The panel of `args` against columns that lie decoded as f32. Each part of its
+// tokens asks for something in passing: the next activations, the next sums,
+// then weights, as WidePartsAhead has it. Returns how far ahead.
+inline int64_t AddWidePanel(const ExpandedArgs& args, int64_t tile_bytes,
+                            const float* x, int64_t x_stride, int64_t columns) {
+  static constexpr AddWideFn (*kChoose[kWideTiles])(int64_t) = {
+      ChooseWide<1>, ChooseWide<2>, ChooseWide<3>, ChooseWide<4>};
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kTurnBytes = kTurnColumns * kLine;
+  WideArgs part = {
+      .w = static_cast<const float*>(static_cast<const void*>(args.weights)),
+      .w_tile = tile_bytes / static_cast<int64_t>(sizeof(float)),
+      .x = x,
+      .x_stride = x_stride,
+      .columns = columns,
+      .asked = {},
+      .sums = args.sums};
+  const void* jobs[] = {args.next_activations, args.next_sums};
+  int job = jobs[0] == nullptr ? 2 : 0;
+  const std::byte* ahead = args.ahead.from;
+  for (int64_t t = 0; t < args.tokens; t += kWideTokens) {
+    if (job < 2 && jobs[job] != nullptr) {
+      part.asked = {static_cast<const std::byte*>(jobs[job]), kLine,
+                    kTurnBytes};
+      ++job;
+    } else {
+      part.asked = {ahead, args.ahead.apart, args.ahead.step};
+      ahead += args.ahead.bytes;
+    }
+    kChoose[args.num_tiles - 1](std::min(args.tokens - t, kWideTokens))(part);
+    part.x += kWideTokens;
+    part.sums += kWideTokens * kTileRows;
+  }
+  return ahead - args.ahead.from;
 }
 
 // With fewer tokens BF16 tiles are not decoded before they are multiplied.

@@ -55,11 +55,6 @@ void AddAvx512MatMul(KernelTable& table) {
   pack[static_cast<int>(ActivationForm::kInt8)] = PackInt8Avx512;
 }
 
-bool AsksAhead() {
-  static const bool asks = __builtin_cpu_is("intel") != 0;
-  return asks;
-}
-
 bool HostHasPairedDot() {
   return __builtin_cpu_supports("avx512bf16") != 0 &&
          PairedDotIsTwoFusedSteps();

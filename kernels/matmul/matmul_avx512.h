@@ -40,10 +40,6 @@ void MatMulAvx512Fp8Pairs(const MatMulArgs& args, int64_t tile_begin,
                           int64_t tile_end);
 bool PairedDotIsTwoFusedSteps();
 
-// Whether this processor streams weights faster when they are asked for ahead:
-// Intel's by 1.15 to 1.4 (Sapphire Rapids), AMD's by 0.6 to 0.85 (Zen 4).
-bool AsksAhead();
-
 void PackInt8Avx512(const PackActivationsArgs& args, int64_t panel_begin,
                     int64_t panel_end);
 void PackF32Avx512(const PackActivationsArgs& args, int64_t panel_begin,

@@ -39,7 +39,9 @@ class AmxDecoder {
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column / kGroup * Step(tokens);
   }
-  void Add(const ExpandedArgs& args) {
+  static constexpr int64_t kStepColumns = kGroup;
+  static int64_t PartsAhead(int64_t, int64_t) { return 1; }
+  int64_t Add(const ExpandedArgs& args) {
     if (args.tokens != configured_) {
       Configure(args.tokens, HasHalves(kLayout));
       configured_ = args.tokens;
@@ -50,7 +52,10 @@ class AmxDecoder {
          .num_groups = args.columns / kGroup,
          .records = args.activations,
          .step = Step(args.tokens),
-         .sums = args.sums});
+         .sums = args.sums,
+         .ahead = args.ahead.from,
+         .ahead_step = args.ahead.step});
+    return args.ahead.bytes;
   }
   static void Finish() { _tile_release(); }
 

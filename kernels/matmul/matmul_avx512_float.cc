@@ -70,10 +70,6 @@ struct Bf16FastDecoder {
   static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
                      std::byte* out) {
     const std::byte* from = tile + begin / 2 * 64;
-    if (AsksAhead()) {
-      PrefetchLines(from + kAheadBytes,
-                    from + kAheadBytes + (end - begin + 1) / 2 * 64);
-    }
     for (int64_t k = begin; k < end; k += 2, from += 64, out += 128) {
       const PairWeights512 w = Bf16FastSource::Load(from);
       _mm512_store_ps(out, w.odd);
@@ -83,7 +79,11 @@ struct Bf16FastDecoder {
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column / 2 * tokens * 4;
   }
-  static void Add(const ExpandedArgs& args) {
+  static constexpr int64_t kStepColumns = kTurnColumns;
+  static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
+    return WidePartsAhead(tokens, jobs);
+  }
+  static int64_t Add(const ExpandedArgs& args) {
     alignas(64) float x[kColumns * kPanelTokens];
     const int64_t pairs = (args.columns + 1) / 2;
     const __mmask16 some = static_cast<__mmask16>((1 << args.tokens) - 1);
@@ -93,7 +93,7 @@ struct Bf16FastDecoder {
       _mm512_store_ps(x + 2 * i * kPanelTokens, OddOfPairs(both));
       _mm512_store_ps(x + (2 * i + 1) * kPanelTokens, EvenOfPairs(both));
     }
-    AddWidePanel(args, kBytes, x, kPanelTokens, 2 * pairs);
+    return AddWidePanel(args, kBytes, x, kPanelTokens, 2 * pairs);
   }
   static void Finish() {}
 };

@@ -30,9 +30,13 @@ int64_t TileBytesOf(const LoadedMatrix& weight) {
   return kernels::TileBytes(weight.format, weight.cols);
 }
 
-int64_t TilesOfChunk(int64_t fitting) {
-  return fitting > kSideTiles ? fitting / kSideTiles * kSideTiles
-                              : std::max<int64_t>(1, fitting);
+// `fitting` would have the bytes of a chunk; `balanced` leave every thread
+// enough chunks. Fewer than kernels take side by side only where there are few:
+// of long rows a chunk may have one, which has nothing to hide latency behind.
+int64_t TilesOfChunk(int64_t fitting, int64_t balanced) {
+  return fitting > kSideTiles
+             ? fitting / kSideTiles * kSideTiles
+             : std::max({int64_t{1}, fitting, std::min(kSideTiles, balanced)});
 }
 
 }  // namespace
@@ -58,8 +62,9 @@ void ProductChunks::Cut(int num_threads) {
     const int64_t chunk_bytes = num_tokens_[i] < kManyTokens
                                     ? few
                                     : std::max(few, share * num_blocks_[i]);
-    const int64_t size = TilesOfChunk(chunk_bytes / tile_bytes);
     const int64_t tiles = kernels::NumTiles(weights_[i]->rows);
+    const int64_t size = TilesOfChunk(chunk_bytes / tile_bytes,
+                                      tiles / (kChunksPerThread * num_threads));
     tiles_per_chunk_[i] = size;
     first_chunk_[i + 1] =
         first_chunk_[i] + num_blocks_[i] * ((tiles + size - 1) / size);

@@ -42,6 +42,18 @@ TEST(ReadAhead, GoesThroughEveryListOnce) {
   EXPECT_FALSE(read_ahead.AskSome());
 }
 
+// Windows are asked for page by page, what is left behind them in order: a turn
+// for every half KiB, whatever the size.
+TEST(ReadAhead, TakesAsManyTurnsAsItHasBytes) {
+  const std::vector<std::byte> memory(1 << 16);
+  for (int64_t bytes = 64; bytes <= 1 << 16; bytes += 320) {
+    ReadAhead read_ahead;
+    const ReadAhead::Piece piece = {memory.data(), bytes};
+    read_ahead.Set({&piece, 1});
+    EXPECT_EQ(CountTurns(read_ahead), (bytes + 511) / 512) << bytes;
+  }
+}
+
 // Pieces follow each other, empty ones and ends of lines cost nothing but their
 // turn, and what the list cannot hold is left out.
 TEST(ReadAhead, TakesPiecesInTurn) {

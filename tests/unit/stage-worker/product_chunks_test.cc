@@ -101,5 +101,21 @@ TEST(ProductChunks, FewTokensCutBytesOfWeights) {
   EXPECT_GE(bytes / long_chunks.num_chunks(), int64_t{128} << 10);
 }
 
+// Rows so long that the bytes of a chunk are one tile: kernels get as many side
+// by side as they take, where every thread keeps enough chunks.
+TEST(ProductChunks, LongRowsLeaveTilesSideBySide) {
+  const auto tiles_of_chunk = [](int64_t rows, int num_threads) {
+    const LoadedMatrix weight = {WeightFormat::kBf16, rows, 8192, nullptr};
+    ProductChunks chunks;
+    chunks.Add(weight, 1);
+    chunks.Cut(num_threads);
+    const ProductChunks::Part part = chunks.At(0);
+    return part.tile_end - part.tile_begin;
+  };
+  EXPECT_EQ(tiles_of_chunk(2048, 2), 4);
+  EXPECT_EQ(tiles_of_chunk(128, 2), 2);
+  EXPECT_EQ(tiles_of_chunk(128, 8), 1);
+}
+
 }  // namespace
 }  // namespace millrace::worker
