@@ -2,9 +2,11 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/avx512_format.h"
 #include "kernels/matmul/avx512_wide.h"
 #include "kernels/matmul/matmul_avx512.h"
@@ -14,33 +16,28 @@
 namespace millrace::kernels {
 namespace {
 
-// Calls column(k, w) with the weights of the columns of a group as f32.
-template <WeightFormat kFormat, typename Column>
-__attribute__((always_inline)) inline void ForColumns(const Codes512& codes,
-                                                      const Scales512& scales,
-                                                      Column column) {
+// The weights of column k of a group as f32.
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline __m512 WeightsOf(const Codes512& codes,
+                                                       const Scales512& scales,
+                                                       int k) {
   constexpr TileLayout kLayout = LayoutOf(kFormat);
   // A code in the lowest bits of 2^23 is a float that stands so far above it:
   // two steps instead of a mask, an integer difference and a conversion.
   constexpr float kUnit = 8388608.0f;
-  const __m512i byte = _mm512_set1_epi32(255);
-  const __m512i unit = _mm512_castps_si512(_mm512_set1_ps(kUnit));
-  const __m512 zero = _mm512_set1_ps(kUnit + DotCodes<kFormat>::kZero);
-#pragma GCC unroll 8
-  for (int k = 0; k < kGroup; ++k) {
-    const bool second = HasHalves(kLayout) && k >= kGroup / 2;
-    const __m512 scale = second ? scales.w1 : scales.w0;
-    constexpr int kAndOr = 0xea;
-    const __m512i code = _mm512_ternarylogic_epi32(
-        _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), byte, unit, kAndOr);
-    const __m512 value = _mm512_sub_ps(_mm512_castsi512_ps(code), zero);
-    if constexpr (kLayout.minimum != Minimum::kNone) {
-      column(k,
-             _mm512_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0));
-    } else {
-      column(k, _mm512_mul_ps(scale, value));
-    }
+  constexpr int kAndOr = 0xea;
+  const __m512i code = _mm512_ternarylogic_epi32(
+      _mm512_srli_epi32(codes.quad[k / 4], 8 * (k % 4)), _mm512_set1_epi32(255),
+      _mm512_castps_si512(_mm512_set1_ps(kUnit)), kAndOr);
+  const __m512 value =
+      _mm512_sub_ps(_mm512_castsi512_ps(code),
+                    _mm512_set1_ps(kUnit + DotCodes<kFormat>::kZero));
+  const bool second = HasHalves(kLayout) && k >= kGroup / 2;
+  const __m512 scale = second ? scales.w1 : scales.w0;
+  if constexpr (kLayout.minimum != Minimum::kNone) {
+    return _mm512_fmsub_ps(scale, value, second ? scales.wm1 : scales.wm0);
   }
+  return _mm512_mul_ps(scale, value);
 }
 
 // For ExpandedWalk.
@@ -58,11 +55,11 @@ struct ExactDecoder {
         tile, cols, begin / kGroup, end / kGroup,
         [&](const Codes512& codes, const Scales512& scales, int64_t)
             __attribute__((always_inline)) {
-              ForColumns<kFormat>(
-                  codes,
-                  scales, [&](int k, __m512 w) __attribute__((always_inline)) {
-                    _mm512_store_ps(out + 64 * k, w);
-                  });
+#pragma GCC unroll 32
+              for (int k = 0; k < kGroup; ++k) {
+                _mm512_store_ps(out + 64 * k,
+                                WeightsOf<kFormat>(codes, scales, k));
+              }
               out += kGroup * 64;
             });
   }
@@ -82,9 +79,90 @@ struct ExactDecoder {
   static void Finish() {}
 };
 
+// Groups that are unpacked before they are multiplied: half a record of formats
+// that unpack its scales for it.
+template <WeightFormat kFormat>
+constexpr int64_t GroupsOfTurn() {
+  constexpr TileLayout kLayout = LayoutOf(kFormat);
+  return kLayout.sub_scales == SubScales::kNone ? 1
+                                                : kLayout.groups_per_record / 2;
+}
+
+// One token against kTiles tiles side by side, column by column, since the fused
+// steps of one tile wait for each other. Weights are multiplied as they are
+// decoded, which saves storing them.
+template <WeightFormat kFormat, int kTiles, bool kAhead>
+void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
+                  const float* x, float* sums) {
+  constexpr int64_t kTurn = GroupsOfTurn<kFormat>();
+  Codes512 codes[kTurn][kTiles];
+  Scales512 scales[kTurn][kTiles];
+  __m512 acc[kTiles];
+#pragma GCC unroll 4
+  for (int i = 0; i < kTiles; ++i) {
+    acc[i] = _mm512_setzero_ps();
+  }
+  const int64_t groups = cols / kGroup;
+  for (int64_t begin = 0; begin < groups; begin += kTurn) {
+    const int64_t num = std::min(kTurn, groups - begin);
+    for (int i = 0; i < kTiles; ++i) {
+      ForGroups<kFormat, kAhead>(
+          tiles + i * tile_bytes, cols, begin, begin + num,
+          [&](const Codes512& group, const Scales512& of_group, int64_t g)
+              __attribute__((always_inline)) {
+                codes[g - begin][i] = group;
+                scales[g - begin][i] = of_group;
+              });
+    }
+    for (int64_t g = 0; g < num; ++g) {
+#pragma GCC unroll 32
+      for (int k = 0; k < kGroup; ++k) {
+        const __m512 value = _mm512_set1_ps(x[k]);
+#pragma GCC unroll 4
+        for (int i = 0; i < kTiles; ++i) {
+          acc[i] = _mm512_fmadd_ps(
+              WeightsOf<kFormat>(codes[g][i], scales[g][i], k), value, acc[i]);
+        }
+      }
+      x += kGroup;
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kTiles; ++i) {
+    _mm512_store_ps(sums + i * kTileRows, acc[i]);
+  }
+}
+
+template <WeightFormat kFormat, bool kAhead>
+void MatMulLoneToken(const MatMulArgs& args, int64_t tile_begin,
+                     int64_t tile_end) {
+  const int64_t tile_bytes = TileBytes(kFormat, args.cols);
+  const auto* x =
+      static_cast<const float*>(static_cast<const void*>(args.packed));
+  alignas(64) float sums[kWideTiles * kTileRows];
+  for (int64_t tile = tile_begin; tile < tile_end;) {
+    const std::byte* from = args.tiles + tile * tile_bytes;
+    const bool wide = tile_end - tile >= kWideTiles;
+    const int64_t num = wide ? kWideTiles : 1;
+    const auto add = wide ? AddLoneToken<kFormat, kWideTiles, kAhead>
+                          : AddLoneToken<kFormat, 1, kAhead>;
+    add(from, tile_bytes, args.cols, x, sums);
+    for (int64_t i = 0; i < num; ++i) {
+      StoreRows(args, tile + i, 0, sums + i * kTileRows);
+    }
+    tile += num;
+  }
+}
+
 template <WeightFormat kFormat>
 void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
+  if (args.num_tokens > 1) {
+    ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
+  } else if (AsksAhead()) {
+    MatMulLoneToken<kFormat, true>(args, tile_begin, tile_end);
+  } else {
+    MatMulLoneToken<kFormat, false>(args, tile_begin, tile_end);
+  }
 }
 
 }  // namespace
