@@ -8,6 +8,7 @@
 
 #include "kernels/matmul/activation_record.h"
 #include "kernels/matmul/amx_expand.h"
+#include "kernels/matmul/avx512_expanded_walk.h"
 #include "kernels/matmul/prefetch.h"
 #include "kernels/quant/tile_layout.h"
 
@@ -29,9 +30,8 @@ struct AmxArgs {
   const std::byte* records;  // of the panel's tokens for the first group
   int64_t step;              // bytes from one group's records to the next's
   float* sums;               // [tokens][16 rows], in and out, 64-byte aligned
-  // Asked for in passing, `ahead_step` bytes a group.
-  const std::byte* ahead;
-  int64_t ahead_step;
+  // Asked for in passing; a step for each group.
+  AheadOfWeights ahead;
 };
 
 // Integer sums of a group, or of its halves: [half][token][16 rows].
@@ -188,15 +188,36 @@ __attribute__((always_inline)) inline void AddDots(const std::byte* group,
   }
 }
 
+// Asks for what each group has of the weights ahead. kPlaces: in turn from
+// their places, every other group what two would at half of them; else from the
+// first on in order, which is less to do.
+template <bool kPlaces, int kSide>
+__attribute__((always_inline)) inline void AskAhead(const AheadOfWeights& ahead,
+                                                    int64_t g) {
+  constexpr int kNum = AheadOfWeights::kPlaces;
+  if constexpr (kPlaces) {
+    const std::byte* const from = ahead.from + (g - kSide) * ahead.step;
+#pragma GCC unroll 2
+    for (int i = 0; i < kNum / 2; ++i) {
+      const int64_t place = kNum / 2 * kSide + i;
+      PrefetchLines(from + place * ahead.apart,
+                    from + place * ahead.apart + 2 * ahead.step);
+    }
+  } else {
+    const std::byte* const from = ahead.from + g * kNum * ahead.step;
+    PrefetchLines(from, from + kNum * ahead.step);
+  }
+}
+
 // Works on three groups at a time, so that the tile and the vector units are
 // busy together: starts group g, stores the sums of g - 1, adds those of g - 2.
-template <ProductRule kRule, bool kUnsigned, int kTokens, int kSide>
+template <ProductRule kRule, bool kUnsigned, bool kPlaces, int kTokens,
+          int kSide>
 __attribute__((always_inline)) inline void Step(const AmxArgs& args, int64_t g,
                                                 AmxDots* ring, __m512* acc) {
   constexpr int64_t kBytes = ExpandedGroupBytes(kRule);
   if (g < args.num_groups) {
-    const std::byte* const ahead = args.ahead + g * args.ahead_step;
-    PrefetchLines(ahead, ahead + args.ahead_step);
+    AskAhead<kPlaces, kSide>(args.ahead, g);
     DotGroup<kRule, kUnsigned, kSide>(args.groups + g * kBytes,
                                       args.records + g * args.step);
   }
@@ -211,7 +232,7 @@ __attribute__((always_inline)) inline void Step(const AmxArgs& args, int64_t g,
 }
 
 // Configure(kTokens, halves) first.
-template <ProductRule kRule, bool kUnsigned, int kTokens>
+template <ProductRule kRule, bool kUnsigned, bool kPlaces, int kTokens>
 void AmxPanel(const AmxArgs& args) {
   AmxDots ring[kRing];
   __m512 acc[kTokens];
@@ -221,8 +242,8 @@ void AmxPanel(const AmxArgs& args) {
   }
   FinishStores();
   for (int64_t g = 0; g < args.num_groups + 2; g += 2) {
-    Step<kRule, kUnsigned, kTokens, 0>(args, g, ring, acc);
-    Step<kRule, kUnsigned, kTokens, 1>(args, g + 1, ring, acc);
+    Step<kRule, kUnsigned, kPlaces, kTokens, 0>(args, g, ring, acc);
+    Step<kRule, kUnsigned, kPlaces, kTokens, 1>(args, g + 1, ring, acc);
   }
 #pragma GCC unroll 16
   for (int t = 0; t < kTokens; ++t) {

@@ -2,7 +2,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,15 +52,14 @@ struct ExactDecoder {
                      int64_t end, std::byte* out) {
     ForGroups<kFormat, false>(
         tile, cols, begin / kGroup, end / kGroup,
-        [&](const Codes512& codes, const Scales512& scales, int64_t)
-            __attribute__((always_inline)) {
+        [&](const Codes512& codes, const Scales512& scales,
+            int64_t) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-              for (int k = 0; k < kGroup; ++k) {
-                _mm512_store_ps(out + 64 * k,
-                                WeightsOf<kFormat>(codes, scales, k));
-              }
-              out += kGroup * 64;
-            });
+          for (int k = 0; k < kGroup; ++k) {
+            _mm512_store_ps(out + 64 * k, WeightsOf<kFormat>(codes, scales, k));
+          }
+          out += kGroup * 64;
+        });
   }
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column * tokens * static_cast<int64_t>(sizeof(float));
@@ -88,9 +86,9 @@ constexpr int64_t GroupsOfTurn() {
                                                 : kLayout.groups_per_record / 2;
 }
 
-// One token against kTiles tiles side by side, column by column, since the fused
-// steps of one tile wait for each other. Weights are multiplied as they are
-// decoded, which saves storing them.
+// One token against kTiles tiles side by side, column by column, since the
+// fused steps of one tile wait for each other. Weights are multiplied as they
+// are decoded, which saves storing them.
 template <WeightFormat kFormat, int kTiles, bool kAhead>
 void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
                   const float* x, float* sums) {
@@ -104,7 +102,7 @@ void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
   }
   const int64_t groups = cols / kGroup;
   for (int64_t begin = 0; begin < groups; begin += kTurn) {
-    const int64_t num = std::min(kTurn, groups - begin);
+    const int64_t num = groups - begin < kTurn ? groups - begin : kTurn;
     for (int i = 0; i < kTiles; ++i) {
       ForGroups<kFormat, kAhead>(
           tiles + i * tile_bytes, cols, begin, begin + num,

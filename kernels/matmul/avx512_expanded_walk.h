@@ -14,11 +14,13 @@
 namespace millrace::kernels {
 namespace {
 
-// Bytes of each of some tiles, one behind the other in memory.
+// Weights that are expanded next, from several places in turn (prefetch.h): of
+// each of the tiles side by side, or the quarters of one.
 struct AheadOfWeights {
-  const std::byte* from;  // of the first tile
-  int64_t apart;          // from tile to tile
-  int64_t bytes;          // for a part of a panel
+  static constexpr int kPlaces = 4;
+  const std::byte* from;  // of the first place
+  int64_t apart;          // from place to place
+  int64_t bytes;          // of a place for a part of a panel
   int64_t step;           // for Decoder::kStepColumns of them
 };
 
@@ -164,7 +166,9 @@ class ExpandedWalk {
     const int64_t columns =
         args_.cols < Decoder::kColumns ? args_.cols : Decoder::kColumns;
     expanded_bytes_ = tile_bytes_ * columns / args_.cols;
-    part_bytes_ = parts == 0 || !AsksAhead() ? 0 : expanded_bytes_ / parts;
+    const int64_t of_place =
+        expanded_bytes_ * Decoder::kTiles / AheadOfWeights::kPlaces;
+    part_bytes_ = parts == 0 || !AsksAhead() ? 0 : of_place / parts;
     step_bytes_ = part_bytes_ * Decoder::kStepColumns / columns;
   }
 
@@ -176,7 +180,9 @@ class ExpandedWalk {
     }
     return {.from = args_.tiles + tile * tile_bytes_ +
                     column / Decoder::kColumns * expanded_bytes_,
-            .apart = tile_bytes_,
+            .apart = Decoder::kTiles == 1
+                         ? expanded_bytes_ / AheadOfWeights::kPlaces
+                         : tile_bytes_,
             .bytes = part_bytes_,
             .step = step_bytes_};
   }

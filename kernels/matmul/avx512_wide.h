@@ -114,7 +114,8 @@ constexpr int64_t WideParts(int64_t tokens) {
 
 // Parts of a panel that ask for weights, where the first ones have other jobs.
 constexpr int64_t WidePartsAhead(int64_t tokens, int64_t jobs) {
-  return std::max<int64_t>(WideParts(tokens) - jobs, 0);
+  const int64_t parts = WideParts(tokens) - jobs;
+  return parts > 0 ? parts : 0;
 }
 
 // The panel of `args` against columns that lie decoded as f32. Each part of its
