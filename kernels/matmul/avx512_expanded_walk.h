@@ -131,7 +131,8 @@ class ExpandedWalk {
                                  : AheadOf(tile + num_tiles, first);
       for (int64_t p = 0; p < num_panels_; ++p) {
         if (left <= Decoder::kColumns) {
-          AskForResults(tile, num_tiles, p);
+          // Stores to the first, loads from the others come next.
+          AskForResults(first == 0 ? tile : tile + num_tiles, num_tiles, p);
         }
         const int64_t next = p + 1 < num_panels_ ? p + 1 : 0;
         ahead.from += decoder_.Add(
@@ -215,42 +216,60 @@ class ExpandedWalk {
   }
 
   void LoadSums(int64_t tile, int64_t num_tiles) {
-    for (int64_t p = 0; p < num_panels_; ++p) {
-      for (int64_t i = 0; i < num_tiles; ++i) {
-        const float* y = args_.y + (tile + i) * kTileRows;
+    for (int64_t i = 0; i < num_tiles; ++i) {
+      const __mmask16 rows = RowsOf(tile + i);
+      const int64_t stride = args_.y_stride;
+      for (int64_t p = 0; p < num_panels_; ++p) {
+        const float* y = ResultsOf(tile + i, p);
         float* sums = sums_[p] + i * kSumsOfTile;
-        for (int64_t t = begins_[p]; t < begins_[p + 1]; ++t) {
-          _mm512_store_ps(sums, _mm512_maskz_loadu_ps(RowsOf(tile + i),
-                                                      y + t * args_.y_stride));
+        for (int64_t t = TokensOf(p); t > 0; --t) {
+          _mm512_store_ps(sums, _mm512_maskz_loadu_ps(rows, y));
           sums += kTileRows;
+          y += stride;
         }
       }
     }
   }
 
-  // Stores to lines that are not at hand would hold up what follows.
+  // Results that are not at hand would hold up what follows. None behind the
+  // last row.
   void AskForResults(int64_t tile, int64_t num_tiles, int64_t panel) const {
-    for (int64_t t = begins_[panel]; t < begins_[panel + 1]; ++t) {
-      const float* y = args_.y + t * args_.y_stride + tile * kTileRows;
+    if (tile >= NumTiles(args_.rows)) {
+      return;
+    }
+    const int64_t stride = args_.y_stride;
+    const float* y = ResultsOf(tile, panel);
+    for (int64_t t = TokensOf(panel); t > 0; --t) {
       for (int64_t i = 0; i < num_tiles; ++i) {
         __builtin_prefetch(y + i * kTileRows, 1);
       }
+      y += stride;
     }
   }
 
   void StoreSums(int64_t tile, int64_t panel, const float* bias,
                  const float* sums) {
     const __mmask16 rows = RowsOf(tile);
-    float* y = args_.y + tile * kTileRows;
-    for (int64_t t = begins_[panel]; t < begins_[panel + 1]; ++t) {
+    const int64_t stride = args_.y_stride;
+    __m512 offset = _mm512_setzero_ps();
+    if (bias != nullptr) {
+      offset = _mm512_maskz_loadu_ps(rows, bias + tile * kTileRows);
+    }
+    float* y = ResultsOf(tile, panel);
+    for (int64_t t = TokensOf(panel); t > 0; --t) {
       __m512 sum = _mm512_load_ps(sums);
       if (bias != nullptr) {
-        sum = _mm512_add_ps(
-            sum, _mm512_maskz_loadu_ps(rows, bias + tile * kTileRows));
+        sum = _mm512_add_ps(sum, offset);
       }
-      _mm512_mask_storeu_ps(y + t * args_.y_stride, rows, sum);
+      _mm512_mask_storeu_ps(y, rows, sum);
       sums += kTileRows;
+      y += stride;
     }
+  }
+
+  // Of the panel's first token.
+  [[nodiscard]] float* ResultsOf(int64_t tile, int64_t panel) const {
+    return args_.y + begins_[panel] * args_.y_stride + tile * kTileRows;
   }
 
   const MatMulArgs& args_;
