@@ -9,6 +9,7 @@
 #include "kernels/matmul/float_kernel.h"
 #include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/panel_choice.h"
+#include "kernels/matmul/prefetch.h"
 
 namespace millrace::kernels {
 namespace {
@@ -40,7 +41,8 @@ inline __m512i FlushTiny(__m512i bf16) {
   return _mm512_maskz_mov_epi16(kept, bf16);
 }
 
-// Few tokens: tiles side by side, so that steps do not wait for each other.
+// Few tokens: tiles side by side, so that steps do not wait for each other and
+// weights come from several places in turn (prefetch.h).
 template <typename Source>
 struct FloatKernel512 {
   static constexpr WeightFormat kFormat = Source::kFormat;
@@ -49,9 +51,7 @@ struct FloatKernel512 {
   struct Panel {
     static constexpr PanelFn Run = FloatPanel<Source, kTokens, 1>;
   };
-  static int SideTiles(int64_t tokens) {
-    return tokens <= 2 ? 4 : tokens <= 4 ? 2 : 1;
-  }
+  static int SideTiles(int64_t tokens) { return tokens <= kFewTokens ? 4 : 1; }
   static PanelFn Choose(int64_t tokens, int num_tiles) {
     if (num_tiles == 1) {
       return ChoosePanel<Panel>(tokens);
@@ -64,8 +64,8 @@ struct FloatKernel512 {
   static PanelFn Few(int64_t tokens) {
     static constexpr PanelFn kFew[] = {FloatPanel<Source, 1, 4, kBytesAhead>,
                                        FloatPanel<Source, 2, 4, kBytesAhead>,
-                                       FloatPanel<Source, 3, 2, kBytesAhead>,
-                                       FloatPanel<Source, 4, 2, kBytesAhead>};
+                                       FloatPanel<Source, 3, 4, kBytesAhead>,
+                                       FloatPanel<Source, 4, 4, kBytesAhead>};
     return kFew[tokens - 1];
   }
 };
