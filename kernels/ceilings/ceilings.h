@@ -27,6 +27,7 @@ enum class Peak : uint8_t {
 };
 inline constexpr int kNumPeaks = 3;
 
+// Places that memory is read from in turn.
 inline constexpr int kReadPlaces = 8;
 
 struct CeilingLoops {
@@ -34,7 +35,7 @@ struct CeilingLoops {
   // fast as one thread can in order; the result depends on every byte.
   uint64_t (*read)(const std::byte* data, int64_t bytes) = nullptr;
   // The same from kReadPlaces places in turn, which some memories deliver
-  // faster, or null. kReadPlaces times 4 KiB and more, so that they differ.
+  // faster if the places are pages apart: bytes >= kReadPlaces * 4096. Or null.
   uint64_t (*read_places)(const std::byte* data, int64_t bytes) = nullptr;
   PeakLoop peaks[kNumPeaks];
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/ceilings/ceilings.h"
 #include "kernels/ceilings/ceilings_versions.h"
+#include "kernels/ceilings/xor_of_words.h"
 
 namespace millrace::kernels {
 namespace {
@@ -58,42 +59,29 @@ void ByteDot(int64_t turns) {
         "ymm9", "ymm10", "ymm11", "ymm15", "cc");
 }
 
-uint64_t Fold(const __m256i (&sums)[8]) {
-  __m256i sum = sums[0];
-#pragma GCC unroll 7
-  for (int i = 1; i < 8; ++i) {
-    sum = _mm256_xor_si256(sum, sums[i]);
-  }
-  const __m128i half = _mm_xor_si128(_mm256_castsi256_si128(sum),
-                                     _mm256_extracti128_si256(sum, 1));
-  return static_cast<uint64_t>(_mm_cvtsi128_si64(half)) ^
-         static_cast<uint64_t>(_mm_extract_epi64(half, 1));
-}
-
-uint64_t Read(const std::byte* data, int64_t bytes) {
-  __m256i sums[8] = {};
-  for (int64_t at = 0; at < bytes; at += 256) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      const auto* from = reinterpret_cast<const __m256i*>(data + at) + i;
-      sums[i] = _mm256_xor_si256(sums[i], _mm256_load_si256(from));
-    }
-  }
-  return Fold(sums);
-}
-
-uint64_t ReadPlaces(const std::byte* data, int64_t bytes) {
+// Vectors side by side, `apart` bytes from each other, and `step` bytes from
+// one turn to the next.
+__attribute__((always_inline)) inline uint64_t ReadVectors(
+    const std::byte* data, int64_t bytes, int64_t apart, int64_t step) {
   __m256i sums[kReadPlaces] = {};
-  const int64_t share = bytes / kReadPlaces;
-  for (int64_t at = 0; at < share; at += 32) {
+  for (int64_t left = bytes; left > 0; left -= sizeof(sums)) {
 #pragma GCC unroll 8
     for (int i = 0; i < kReadPlaces; ++i) {
       sums[i] = _mm256_xor_si256(
-          sums[i], _mm256_load_si256(reinterpret_cast<const __m256i*>(
-                       data + i * share + at)));
+          sums[i], _mm256_load_si256(
+                       reinterpret_cast<const __m256i*>(data + i * apart)));
     }
+    data += step;
   }
-  return Fold(sums);
+  return XorOfWords(sums);
+}
+
+uint64_t Read(const std::byte* data, int64_t bytes) {
+  return ReadVectors(data, bytes, 32, 32 * kReadPlaces);
+}
+
+uint64_t ReadPlaces(const std::byte* data, int64_t bytes) {
+  return ReadVectors(data, bytes, bytes / kReadPlaces, 32);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "kernels/ceilings/ceilings.h"
 #include "kernels/ceilings/ceilings_versions.h"
+#include "kernels/ceilings/xor_of_words.h"
 
 namespace millrace::kernels {
 namespace {
@@ -49,43 +50,27 @@ void ByteDot(int64_t turns) {
         "cc");
 }
 
-uint64_t Fold(const __m512i (&sums)[8]) {
-  __m512i sum = sums[0];
-#pragma GCC unroll 7
-  for (int i = 1; i < 8; ++i) {
-    sum = _mm512_xor_si512(sum, sums[i]);
+// Vectors side by side, `apart` bytes from each other, and `step` bytes from
+// one turn to the next.
+__attribute__((always_inline)) inline uint64_t ReadVectors(
+    const std::byte* data, int64_t bytes, int64_t apart, int64_t step) {
+  __m512i sums[kReadPlaces] = {};
+  for (int64_t left = bytes; left > 0; left -= sizeof(sums)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kReadPlaces; ++i) {
+      sums[i] = _mm512_xor_si512(sums[i], _mm512_load_si512(data + i * apart));
+    }
+    data += step;
   }
-  const __m256i half = _mm256_xor_si256(_mm512_castsi512_si256(sum),
-                                        _mm512_extracti64x4_epi64(sum, 1));
-  const __m128i quarter = _mm_xor_si128(_mm256_castsi256_si128(half),
-                                        _mm256_extracti128_si256(half, 1));
-  return static_cast<uint64_t>(_mm_cvtsi128_si64(quarter)) ^
-         static_cast<uint64_t>(_mm_extract_epi64(quarter, 1));
+  return XorOfWords(sums);
 }
 
 uint64_t Read(const std::byte* data, int64_t bytes) {
-  __m512i sums[8] = {};
-  for (int64_t at = 0; at < bytes; at += 512) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      sums[i] =
-          _mm512_xor_si512(sums[i], _mm512_load_si512(data + at + 64 * i));
-    }
-  }
-  return Fold(sums);
+  return ReadVectors(data, bytes, 64, 64 * kReadPlaces);
 }
 
 uint64_t ReadPlaces(const std::byte* data, int64_t bytes) {
-  __m512i sums[kReadPlaces] = {};
-  const int64_t share = bytes / kReadPlaces;
-  for (int64_t at = 0; at < share; at += 64) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kReadPlaces; ++i) {
-      sums[i] =
-          _mm512_xor_si512(sums[i], _mm512_load_si512(data + i * share + at));
-    }
-  }
-  return Fold(sums);
+  return ReadVectors(data, bytes, bytes / kReadPlaces, 64);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "kernels/ceilings/ceilings.h"
 #include "kernels/ceilings/ceilings_versions.h"
+#include "kernels/ceilings/xor_of_words.h"
 
 namespace millrace::kernels {
 namespace {
@@ -56,12 +57,7 @@ uint64_t Read(const std::byte* data, int64_t bytes) {
       sums[i] = veorq_u64(sums[i], vld1q_u64(words + at + 2 * i));
     }
   }
-  uint64x2_t sum = sums[0];
-#pragma GCC unroll 7
-  for (int i = 1; i < 8; ++i) {
-    sum = veorq_u64(sum, sums[i]);
-  }
-  return vgetq_lane_u64(sum, 0) ^ vgetq_lane_u64(sum, 1);
+  return XorOfWords(sums);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "kernels/ceilings/ceilings.h"
 #include "kernels/ceilings/ceilings_versions.h"
+#include "kernels/ceilings/xor_of_words.h"
 
 namespace millrace::kernels {
 namespace {
@@ -15,11 +16,7 @@ uint64_t Read(const std::byte* data, int64_t bytes) {
       sums[i] ^= values[i];
     }
   }
-  uint64_t sum = 0;
-  for (const uint64_t part : sums) {
-    sum ^= part;
-  }
-  return sum;
+  return XorOfWords(sums);
 }
 
 }  // namespace

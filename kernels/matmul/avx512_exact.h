@@ -41,12 +41,9 @@ __attribute__((always_inline)) inline __m512 WeightsOf(const Codes512& codes,
 
 // For ExpandedWalk.
 template <WeightFormat kWeights>
-struct ExactDecoder {
+struct ExactDecoder : WideDecoder {
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kF32;
-  static constexpr int64_t kTiles = kWideTiles;
-  static constexpr int64_t kColumns = 64;
-  static constexpr int64_t kBytes = kColumns * kTileRows * 4;
 
   static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
                      int64_t end, std::byte* out) {
@@ -64,17 +61,12 @@ struct ExactDecoder {
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column * tokens * static_cast<int64_t>(sizeof(float));
   }
-  static constexpr int64_t kStepColumns = kTurnColumns;
-  static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
-    return WidePartsAhead(tokens, jobs);
-  }
   static int64_t Add(const ExpandedArgs& args) {
     return AddWidePanel(
-        args, kBytes,
+        args,
         static_cast<const float*>(static_cast<const void*>(args.activations)),
         args.tokens, args.columns);
   }
-  static void Finish() {}
 };
 
 // Groups that are unpacked before they are multiplied: half a record of formats
@@ -90,8 +82,7 @@ constexpr int64_t GroupsOfTurn() {
 // fused steps of one tile wait for each other. Weights are multiplied as they
 // are decoded, which saves storing them.
 template <WeightFormat kFormat, int kTiles, bool kAhead>
-void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
-                  const float* x, float* sums) {
+void LoneTokenPanel(const PanelArgs& args) {
   constexpr int64_t kTurn = GroupsOfTurn<kFormat>();
   Codes512 codes[kTurn][kTiles];
   Scales512 scales[kTurn][kTiles];
@@ -100,12 +91,14 @@ void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
   for (int i = 0; i < kTiles; ++i) {
     acc[i] = _mm512_setzero_ps();
   }
-  const int64_t groups = cols / kGroup;
+  const auto* x =
+      static_cast<const float*>(static_cast<const void*>(args.panel));
+  const int64_t groups = args.cols / kGroup;
   for (int64_t begin = 0; begin < groups; begin += kTurn) {
     const int64_t num = groups - begin < kTurn ? groups - begin : kTurn;
     for (int i = 0; i < kTiles; ++i) {
       ForGroups<kFormat, kAhead>(
-          tiles + i * tile_bytes, cols, begin, begin + num,
+          args.tile + i * args.tile_bytes, args.cols, begin, begin + num,
           [&](const Codes512& group, const Scales512& of_group, int64_t g)
               __attribute__((always_inline)) {
                 codes[g - begin][i] = group;
@@ -127,39 +120,33 @@ void AddLoneToken(const std::byte* tiles, int64_t tile_bytes, int64_t cols,
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kTiles; ++i) {
-    _mm512_store_ps(sums + i * kTileRows, acc[i]);
+    _mm512_store_ps(args.sums + i * kPanelTokens * kTileRows, acc[i]);
   }
 }
 
-template <WeightFormat kFormat, bool kAhead>
-void MatMulLoneToken(const MatMulArgs& args, int64_t tile_begin,
-                     int64_t tile_end) {
-  const int64_t tile_bytes = TileBytes(kFormat, args.cols);
-  const auto* x =
-      static_cast<const float*>(static_cast<const void*>(args.packed));
-  alignas(64) float sums[kWideTiles * kTileRows];
-  for (int64_t tile = tile_begin; tile < tile_end;) {
-    const std::byte* from = args.tiles + tile * tile_bytes;
-    const bool wide = tile_end - tile >= kWideTiles;
-    const int64_t num = wide ? kWideTiles : 1;
-    const auto add = wide ? AddLoneToken<kFormat, kWideTiles, kAhead>
-                          : AddLoneToken<kFormat, 1, kAhead>;
-    add(from, tile_bytes, args.cols, x, sums);
-    for (int64_t i = 0; i < num; ++i) {
-      StoreRows(args, tile + i, 0, sums + i * kTileRows);
-    }
-    tile += num;
+template <WeightFormat kWeights>
+struct LoneTokenKernel {
+  static constexpr WeightFormat kFormat = kWeights;
+  static constexpr ActivationForm kForm = ActivationForm::kF32;
+  static int SideTiles(int64_t) { return kWideTiles; }
+  static PanelFn Choose(int64_t, int num_tiles) {
+    return AsksAhead() ? Of<true>(num_tiles) : Of<false>(num_tiles);
   }
-}
+
+ private:
+  template <bool kAhead>
+  static PanelFn Of(int num_tiles) {
+    return num_tiles == 1 ? LoneTokenPanel<kFormat, 1, kAhead>
+                          : LoneTokenPanel<kFormat, kWideTiles, kAhead>;
+  }
+};
 
 template <WeightFormat kFormat>
 void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens > 1) {
-    ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
-  } else if (AsksAhead()) {
-    MatMulLoneToken<kFormat, true>(args, tile_begin, tile_end);
+  if (args.num_tokens == 1) {
+    MatMulTiles<LoneTokenKernel<kFormat>>(args, tile_begin, tile_end);
   } else {
-    MatMulLoneToken<kFormat, false>(args, tile_begin, tile_end);
+    ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
   }
 }
 

@@ -108,28 +108,32 @@ AddWideFn ChooseWide(int64_t tokens) {
   return kAdd[tokens - 1];
 }
 
-constexpr int64_t WideParts(int64_t tokens) {
-  return (tokens + kWideTokens - 1) / kWideTokens;
-}
-
-// Parts of a panel that ask for weights, where the first ones have other jobs.
-constexpr int64_t WidePartsAhead(int64_t tokens, int64_t jobs) {
-  const int64_t parts = WideParts(tokens) - jobs;
-  return parts > 0 ? parts : 0;
-}
+// What decoders of ExpandedWalk have in common that write columns as f32.
+struct WideDecoder {
+  static constexpr int64_t kTiles = kWideTiles;
+  static constexpr int64_t kColumns = 64;
+  static constexpr int64_t kBytes = kColumns * kTileRows * 4;
+  static constexpr int64_t kStepColumns = kTurnColumns;
+  // The first parts of a panel have the other jobs.
+  static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
+    const int64_t parts = (tokens + kWideTokens - 1) / kWideTokens - jobs;
+    return parts > 0 ? parts : 0;
+  }
+  static void Finish() {}
+};
 
 // The panel of `args` against columns that lie decoded as f32. Each part of its
 // tokens asks for something in passing: the next activations, the next sums,
-// then weights, as WidePartsAhead has it. Returns how far ahead.
-inline int64_t AddWidePanel(const ExpandedArgs& args, int64_t tile_bytes,
-                            const float* x, int64_t x_stride, int64_t columns) {
+// then weights, as PartsAhead has it. Returns how far ahead.
+inline int64_t AddWidePanel(const ExpandedArgs& args, const float* x,
+                            int64_t x_stride, int64_t columns) {
   static constexpr AddWideFn (*kChoose[kWideTiles])(int64_t) = {
       ChooseWide<1>, ChooseWide<2>, ChooseWide<3>, ChooseWide<4>};
   constexpr int64_t kLine = 64;
   constexpr int64_t kTurnBytes = kTurnColumns * kLine;
   WideArgs part = {
       .w = static_cast<const float*>(static_cast<const void*>(args.weights)),
-      .w_tile = tile_bytes / static_cast<int64_t>(sizeof(float)),
+      .w_tile = WideDecoder::kBytes / static_cast<int64_t>(sizeof(float)),
       .x = x,
       .x_stride = x_stride,
       .columns = columns,

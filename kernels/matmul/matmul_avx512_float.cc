@@ -60,12 +60,9 @@ struct Bf16FastSource : Bf16ExactSource {
 
 // Two fused steps a pair without the paired dot instruction: the odd column
 // before the even one.
-struct Bf16FastDecoder {
+struct Bf16FastDecoder : WideDecoder {
   static constexpr WeightFormat kFormat = WeightFormat::kBf16;
   static constexpr ActivationForm kForm = ActivationForm::kBf16;
-  static constexpr int64_t kTiles = kWideTiles;
-  static constexpr int64_t kColumns = 64;
-  static constexpr int64_t kBytes = kColumns * kTileRows * 4;
 
   static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
                      std::byte* out) {
@@ -79,10 +76,6 @@ struct Bf16FastDecoder {
   static int64_t Offset(int64_t column, int64_t tokens) {
     return column / 2 * tokens * 4;
   }
-  static constexpr int64_t kStepColumns = kTurnColumns;
-  static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
-    return WidePartsAhead(tokens, jobs);
-  }
   static int64_t Add(const ExpandedArgs& args) {
     alignas(64) float x[kColumns * kPanelTokens];
     const int64_t pairs = (args.columns + 1) / 2;
@@ -93,9 +86,8 @@ struct Bf16FastDecoder {
       _mm512_store_ps(x + 2 * i * kPanelTokens, OddOfPairs(both));
       _mm512_store_ps(x + (2 * i + 1) * kPanelTokens, EvenOfPairs(both));
     }
-    return AddWidePanel(args, kBytes, x, kPanelTokens, 2 * pairs);
+    return AddWidePanel(args, x, kPanelTokens, 2 * pairs);
   }
-  static void Finish() {}
 };
 
 void MatMulBf16(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
