@@ -269,8 +269,8 @@ void ThreadPool::SetActive(int threads) {
   wake_.NotifyAll();
 }
 
-bool ThreadPool::AwaitOperation(int thread, uint32_t seen) {
-  const auto changed = [this, seen] {
+bool ThreadPool::AwaitOperation(int thread, uint32_t& seen) {
+  const auto changed = [this, &seen] {
     return operation_.load(std::memory_order_seq_cst) != seen;
   };
   const auto parked = [this, thread] {
@@ -288,6 +288,10 @@ bool ThreadPool::AwaitOperation(int thread, uint32_t seen) {
     }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
+  // In this order: whoever sees the operation that the destructor counts as the
+  // last also sees stop_. The other way round, a worker could take that one for
+  // work and then wait for another, which never comes.
+  seen = operation_.load(std::memory_order_acquire);
   return !stop_.load(std::memory_order_acquire);
 }
 
@@ -296,7 +300,6 @@ void ThreadPool::Work(int thread) noexcept {
   std::atomic<bool>& working = threads_[static_cast<size_t>(thread)].working;
   uint32_t seen = 0;
   while (AwaitOperation(thread, seen)) {
-    seen = operation_.load(std::memory_order_acquire);
     working.store(true, std::memory_order_relaxed);
     const int64_t done = TakeChunks(thread, seen);
     if (done > 0) {

@@ -112,8 +112,8 @@ class ThreadPool {
 
   void Work(int thread) noexcept;
   // Waits until there is another operation than `seen` and this thread is not
-  // left out; false when stopping.
-  bool AwaitOperation(int thread, uint32_t seen);
+  // left out, and leaves that operation in `seen`; false when stopping.
+  bool AwaitOperation(int thread, uint32_t& seen);
 
   // The current operation. Read by a worker before it claims a chunk: a
   // successful claim proves that the operation was not over, so that nobody
