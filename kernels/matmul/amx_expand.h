@@ -6,24 +6,13 @@
 #include <cstdint>
 
 #include "kernels/matmul/avx512_format.h"
+#include "kernels/matmul/expanded_group.h"
 #include "kernels/quant/tile_layout.h"
 
 // Quantised groups as the tile registers of AMX take them, see tile_walk.h for
 // the unnamed namespace.
 namespace millrace::kernels {
 namespace {
-
-// An expanded group: 8 quads of values as bytes, then its scales as f32 [16
-// rows] each: w0, and as the rule asks wm0 or w1.
-constexpr int64_t kExpandedCodeBytes = 512;
-constexpr int64_t kVectorBytes = 64;
-
-constexpr int NumScales(ProductRule rule) {
-  return rule == ProductRule::kOneScale ? 1 : 2;
-}
-constexpr int64_t ExpandedGroupBytes(ProductRule rule) {
-  return kExpandedCodeBytes + NumScales(rule) * kVectorBytes;
-}
 
 // Whether the values of a format are bytes from 0 to 255, else from -128 to
 // 127.

@@ -8,7 +8,7 @@
 
 #include "kernels/matmul/activation_record.h"
 #include "kernels/matmul/amx_expand.h"
-#include "kernels/matmul/avx512_expanded_walk.h"
+#include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/prefetch.h"
 #include "kernels/quant/tile_layout.h"
 

@@ -103,57 +103,50 @@ void ExpandHalf(const std::byte* codes, const Scales256& scales, float* w) {
   }
 }
 
-template <WeightFormat kFormat>
-void ExactMany(const PanelArgs& args) {
-  using Reader = Reader256<kFormat>;
-  alignas(64) float w[kWideColumns * kTileRows];
-  ZeroSums(args);
-  const float* x =
-      static_cast<const float*>(static_cast<const void*>(args.panel));
-  int64_t ready = 0;
-  const auto multiply = [&] {
-    AddColumnsOfPanel(w, x, args.tokens, ready, args.sums);
-    x += ready * args.tokens;
-    ready = 0;
-  };
-  ForEachGroup<kFormat>(
-      args.tile, args.cols, true,
-      [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
-          int64_t in_record) __attribute__((always_inline)) {
-        for (int half = 0; half < 2; ++half) {
-          ExpandHalf<kFormat>(codes + 4 * kHalfRows * half,
-                              Reader::ReadScales(place, six, in_record, half),
-                              w + ready * kTileRows + kHalfRows * half);
-        }
-        ready += kGroup;
-        if (ready == kWideColumns) {
-          multiply();
-        }
-      });
-  multiply();
-}
+// For ExpandedWalk.
+template <WeightFormat kWeights>
+struct ExactDecoder : WideF32Decoder {
+  static constexpr WeightFormat kFormat = kWeights;
 
-template <WeightFormat kFormat>
-void ExactPanel(const PanelArgs& args) {
-  switch (args.tokens) {
-    case 1:
-      return ExactFew<kFormat, 1>(args);
-    case 2:
-      return ExactFew<kFormat, 2>(args);
-    case 3:
-      return ExactFew<kFormat, 3>(args);
-    default:
-      return ExactMany<kFormat>(args);
+  static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
+                     int64_t end, std::byte* out) {
+    using Reader = Reader256<kFormat>;
+    float* w = FloatsAt(out);
+    ForGroups<kFormat>(
+        tile, cols, begin / kGroup, end / kGroup, true,
+        [&](const std::byte* codes, const RecordPlace& place,
+            const SixBits& six,
+            int64_t in_record) __attribute__((always_inline)) {
+          for (int half = 0; half < 2; ++half) {
+            ExpandHalf<kFormat>(codes + 4 * kHalfRows * half,
+                                Reader::ReadScales(place, six, in_record, half),
+                                w + kHalfRows * half);
+          }
+          w += kGroup * kTileRows;
+        });
   }
-}
+};
 
 template <WeightFormat kWeights>
-struct ExactKernel {
+struct ExactFewKernel {
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kF32;
   static int SideTiles(int64_t) { return 1; }
-  static PanelFn Choose(int64_t, int) { return ExactPanel<kWeights>; }
+  static PanelFn Choose(int64_t tokens, int) {
+    return tokens == 1   ? ExactFew<kFormat, 1>
+           : tokens == 2 ? ExactFew<kFormat, 2>
+                         : ExactFew<kFormat, 3>;
+  }
 };
+
+template <WeightFormat kFormat>
+void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
+  if (args.num_tokens < kFewestWide) {
+    MatMulTiles<ExactFewKernel<kFormat>>(args, tile_begin, tile_end);
+  } else {
+    ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);
+  }
+}
 
 }  // namespace
 }  // namespace millrace::kernels

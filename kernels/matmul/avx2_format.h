@@ -179,51 +179,63 @@ constexpr int64_t AheadBytes() {
   return LayoutOf(kFormat).code_bits == 8 ? 512 : 2048;
 }
 
-// Calls group(codes of the group, place, six bits, index in its record) for all
-// groups of a tile, ascending.
+// Calls group(codes of the group, place, six bits, index in its record) for the
+// groups [begin, end) of a tile, ascending.
 template <WeightFormat kFormat, typename Group>
-__attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
-                                                        int64_t cols,
-                                                        bool from_memory,
-                                                        Group group) {
+__attribute__((always_inline)) inline void ForGroups(const std::byte* tile,
+                                                     int64_t cols,
+                                                     int64_t begin, int64_t end,
+                                                     bool from_memory,
+                                                     Group group) {
   using Reader = Reader256<kFormat>;
   constexpr TileLayout kLayout = Reader::kLayout;
   constexpr int64_t kCodeBytes = CodeBytes(kLayout);
   constexpr int64_t kRecordBytes = RecordBytes(kLayout);
   constexpr int64_t kGroupBytes = kRecordBytes / kLayout.groups_per_record;
-  const int64_t groups = cols / kGroup;
-  const int64_t records = groups / kLayout.groups_per_record;
-  RecordPlace place = {tile,
-                       tile + (records * kLayout.front_bytes + 63) / 64 * 64};
-  PrefetchLines(tile + 64, place.record);
+  const int64_t first = begin / kLayout.groups_per_record;
+  RecordPlace place = {tile + first * kLayout.front_bytes,
+                       tile + FrontBytes(kLayout, cols) + first * kRecordBytes};
+  if (begin == 0) {
+    PrefetchLines(tile + 64, place.record);
+  }
   const bool windows = from_memory && AsksAhead();
   SixBits six;
-  int64_t done = 0;
-  while (done < groups) {
+  int64_t in_record = begin % kLayout.groups_per_record;
+  while (begin < end) {
     if constexpr (Reader::kSixBits) {
       constexpr int kHeadBytes = kLayout.scale_bytes - 192;
       UnpackSixBits(place.record + kHeadBytes, six);
     } else if constexpr (kLayout.sub_scales != SubScales::kNone) {
       PrefetchLines(place.record + 64, place.record + kLayout.scale_bytes);
     }
-    const int64_t left = groups - done;
-    const int64_t num =
+    const int64_t left = end - begin + in_record;
+    const int64_t last =
         left < kLayout.groups_per_record ? left : kLayout.groups_per_record;
-    for (int64_t j = 0; j < num; ++j) {
+    begin += last - in_record;
+    for (; in_record < last; ++in_record) {
       const std::byte* codes =
-          place.record + kLayout.scale_bytes + j * kCodeBytes;
+          place.record + kLayout.scale_bytes + in_record * kCodeBytes;
       if (windows) {
         PrefetchWindow(codes, codes + kGroupBytes);
       } else if (from_memory) {
         PrefetchLines(codes + AheadBytes<kFormat>(),
                       codes + AheadBytes<kFormat>() + kGroupBytes);
       }
-      group(codes, place, six, j);
+      group(codes, place, six, in_record);
     }
-    done += num;
+    in_record = 0;
     place.front += kLayout.front_bytes;
     place.record += kRecordBytes;
   }
+}
+
+// All of them.
+template <WeightFormat kFormat, typename Group>
+__attribute__((always_inline)) inline void ForEachGroup(const std::byte* tile,
+                                                        int64_t cols,
+                                                        bool from_memory,
+                                                        Group group) {
+  ForGroups<kFormat>(tile, cols, 0, cols / kGroup, from_memory, group);
 }
 
 // The same tile for the tokens of a panel from `begin` on.

@@ -2,88 +2,157 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
-#include "kernels/matmul/tile_walk.h"
+#include "kernels/matmul/avx2_float.h"
+#include "kernels/matmul/expanded_walk.h"
+#include "kernels/matmul/rows_avx2.h"
 
 // Products in single precision for several tokens with AVX2. Sixteen rows and
 // six tokens keep both fused units busy, but leave no register in which a
-// weight could be decoded: the columns of a tile are first written out as
-// floats, a block that stays in the first-level cache, once for all tokens of a
-// panel.
+// weight could be decoded: columns are first written out as floats. See
+// tile_walk.h for the unnamed namespace.
 namespace millrace::kernels {
 namespace {
 
-constexpr int64_t kWideColumns = 128;
-constexpr int64_t kSliceTokens = 6;
+constexpr int64_t kWideTokens = 6;  // at a time
 
-// sums[t][row] = fma(w[c][row], x[c][t], sums[t][row]), columns ascending.
-// `stride`: floats between columns of x.
+// Decoded columns of a tile and what they are multiplied with.
+struct WideArgs {
+  const float* w;  // [column][16 rows]
+  const float* x;  // [column][token]
+  int64_t x_stride;
+  int64_t columns;
+  float* sums;  // [token][16 rows], in and out
+};
+
+// sums[t] = fma(w[c], x[c][t], sums[t]), columns ascending.
 template <int kTokens>
-void AddColumns(const float* w, const float* x, int64_t stride, int64_t columns,
-                float* sums) {
-  __m256 low[kTokens];
-  __m256 high[kTokens];
+void AddWide(const WideArgs& args) {
+  Two256 sums[kTokens];
 #pragma GCC unroll 6
   for (int t = 0; t < kTokens; ++t) {
-    low[t] = _mm256_load_ps(sums + t * kTileRows);
-    high[t] = _mm256_load_ps(sums + t * kTileRows + 8);
+    sums[t] = {_mm256_load_ps(args.sums + t * kTileRows),
+               _mm256_load_ps(args.sums + t * kTileRows + 8)};
   }
-  for (int64_t column = 0; column < columns; ++column) {
-    const __m256 w_low = _mm256_loadu_ps(w);
-    const __m256 w_high = _mm256_loadu_ps(w + 8);
+  const float* w = args.w;
+  const float* x = args.x;
+  for (int64_t column = 0; column < args.columns; ++column) {
+    const Two256 weights = {_mm256_load_ps(w), _mm256_load_ps(w + 8)};
 #pragma GCC unroll 6
     for (int t = 0; t < kTokens; ++t) {
-      const __m256 value = _mm256_broadcast_ss(x + t);
-      low[t] = _mm256_fmadd_ps(w_low, value, low[t]);
-      high[t] = _mm256_fmadd_ps(w_high, value, high[t]);
+      FusedStep(sums[t], weights, _mm256_broadcast_ss(x + t));
     }
     w += kTileRows;
-    x += stride;
+    x += args.x_stride;
   }
 #pragma GCC unroll 6
   for (int t = 0; t < kTokens; ++t) {
-    _mm256_store_ps(sums + t * kTileRows, low[t]);
-    _mm256_store_ps(sums + t * kTileRows + 8, high[t]);
+    StoreColumn(sums[t], args.sums + t * kTileRows);
   }
 }
 
-// The same for all tokens of a panel, in slices of nearly equal size.
-inline void AddColumnsOfPanel(const float* w, const float* x, int64_t tokens,
-                              int64_t columns, float* sums) {
-  const int64_t slices = (tokens + kSliceTokens - 1) / kSliceTokens;
-  for (int64_t slice = 0; slice < slices; ++slice) {
-    const int64_t begin = slice * tokens / slices;
-    const float* from = x + begin;
-    float* to = sums + begin * kTileRows;
-    switch ((slice + 1) * tokens / slices - begin) {
-      case 1:
-        AddColumns<1>(w, from, tokens, columns, to);
-        break;
-      case 2:
-        AddColumns<2>(w, from, tokens, columns, to);
-        break;
-      case 3:
-        AddColumns<3>(w, from, tokens, columns, to);
-        break;
-      case 4:
-        AddColumns<4>(w, from, tokens, columns, to);
-        break;
-      case 5:
-        AddColumns<5>(w, from, tokens, columns, to);
-        break;
-      default:
-        AddColumns<6>(w, from, tokens, columns, to);
-        break;
+// What decoders of ExpandedWalk have in common that write columns as floats.
+// The tiles' decoded columns, 16 KiB, and a panel's activations share the
+// first-level cache.
+template <int64_t kNumTiles, int64_t kNumColumns>
+struct WideDecoder {
+  using Rows = Rows256;
+  static constexpr int64_t kTiles = kNumTiles;
+  static constexpr int64_t kColumns = kNumColumns;
+  static constexpr int64_t kBytes = kColumns * kTileRows * 4;
+  // Asks for nothing ahead.
+  static constexpr int64_t kStepColumns = 1;
+  static int64_t PartsAhead(int64_t, int64_t) { return 0; }
+  static void Finish() {}
+};
+
+// `columns` columns of a tile that lie decoded as f32 against `tokens` tokens,
+// in slices of nearly equal size.
+inline void AddWideTile(WideArgs args, int64_t tokens) {
+  using AddFn = void (*)(const WideArgs& args);
+  static constexpr AddFn kAdd[kWideTokens] = {
+      AddWide<1>, AddWide<2>, AddWide<3>, AddWide<4>, AddWide<5>, AddWide<6>};
+  const int64_t slices = (tokens + kWideTokens - 1) / kWideTokens;
+  int64_t begin = 0;
+  for (int64_t slice = 1; slice <= slices; ++slice) {
+    const int64_t end = slice * tokens / slices;
+    kAdd[end - begin - 1](args);
+    args.x += end - begin;
+    args.sums += (end - begin) * kTileRows;
+    begin = end;
+  }
+}
+
+// Of decoders that take f32 activations.
+struct WideF32Decoder : WideDecoder<4, 64> {
+  static constexpr ActivationForm kForm = ActivationForm::kF32;
+  static int64_t Offset(int64_t column, int64_t tokens) {
+    return column * tokens * static_cast<int64_t>(sizeof(float));
+  }
+  static int64_t Add(const ExpandedArgs& args) {
+    for (int64_t tile = 0; tile < args.num_tiles; ++tile) {
+      AddWideTile({.w = FloatsOf(args.weights + tile * kBytes),
+                   .x = FloatsOf(args.activations),
+                   .x_stride = args.tokens,
+                   .columns = args.columns,
+                   .sums = args.sums + tile * kPanelTokens * kTileRows},
+                  args.tokens);
     }
+    return 0;
   }
-}
+};
 
-inline void ZeroSums(const PanelArgs& args) {
-  for (int64_t i = 0; i < args.tokens * kTileRows; i += 8) {
-    _mm256_store_ps(args.sums + i, _mm256_setzero_ps());
+// Of decoders that take pairs of bf16: the odd column comes before the even
+// one. An odd last column has zeros beside it.
+template <int64_t kNumTiles = 4, int64_t kNumColumns = 64>
+struct WidePairsDecoder : WideDecoder<kNumTiles, kNumColumns> {
+  using Base = WideDecoder<kNumTiles, kNumColumns>;
+  static constexpr ActivationForm kForm = ActivationForm::kBf16;
+
+  static int64_t Offset(int64_t column, int64_t tokens) {
+    return column / 2 * tokens * 4;
   }
-}
+  static int64_t Add(const ExpandedArgs& args) {
+    SplitPanel panel(args);
+    for (int64_t tile = 0; tile < args.num_tiles; ++tile) {
+      panel.AddTile(args.weights + tile * Base::kBytes,
+                    args.sums + tile * kPanelTokens * kTileRows);
+    }
+    return 0;
+  }
+
+ protected:
+  // A panel's pairs, taken apart once for all tiles.
+  class SplitPanel {
+   public:
+    explicit SplitPanel(const ExpandedArgs& args)
+        : tokens_(args.tokens), pairs_((args.columns + 1) / 2) {
+      const float* from = FloatsOf(args.activations);
+      for (int64_t pair = 0; pair < pairs_; ++pair) {
+        float* const odd = x_ + 2 * pair * kPanelTokens;
+        SplitPairs(from + pair * tokens_, tokens_, odd, odd + kPanelTokens);
+      }
+    }
+    void AddTile(const std::byte* weights, float* sums) const {
+      AddWideTile({.w = FloatsOf(weights),
+                   .x = x_,
+                   .x_stride = kPanelTokens,
+                   .columns = 2 * pairs_,
+                   .sums = sums},
+                  tokens_);
+    }
+
+   private:
+    int64_t tokens_;
+    int64_t pairs_;
+    alignas(64) float x_[kNumColumns * kPanelTokens];  // [column][token]
+  };
+};
+
+// Tokens from which on weights are decoded before they are multiplied.
+constexpr int64_t kFewestWide = 4;
 
 }  // namespace
 }  // namespace millrace::kernels

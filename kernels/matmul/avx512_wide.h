@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/matmul/avx512_expanded_walk.h"
+#include "kernels/matmul/expanded_walk.h"
+#include "kernels/matmul/rows_avx512.h"
 
 // Products in single precision for many tokens with AVX-512. Four tiles by six
 // tokens need ten loads for twenty-four fused steps: where another thread
@@ -110,6 +111,7 @@ AddWideFn ChooseWide(int64_t tokens) {
 
 // What decoders of ExpandedWalk have in common that write columns as f32.
 struct WideDecoder {
+  using Rows = Rows512;
   static constexpr int64_t kTiles = kWideTiles;
   static constexpr int64_t kColumns = 64;
   static constexpr int64_t kBytes = kColumns * kTileRows * 4;

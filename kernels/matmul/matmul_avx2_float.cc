@@ -84,126 +84,97 @@ struct Bf16FastSource : Bf16ExactSource {
   }
 };
 
-// Columns ready to be multiplied, in the order of their sums.
-struct WideColumns {
-  const float* w;  // [columns][16]
-  const float* x;  // [columns][tokens]
-};
-
-// Sources for several tokens: Expand() makes `columns` columns from `column` on
-// ready, where they stand already or written to `w` and `x`. Columns come in
-// steps of kWideColumns, the last one shorter, and padded to kPadding.
-struct WideF32 {
-  static constexpr int64_t kPadding = 1;
-  static WideColumns Expand(const PanelArgs& args, int64_t column, int64_t,
-                            float*, float*) {
-    return {FloatsOf(args.tile + column * 64),
-            FloatsOf(args.panel) + column * args.tokens};
+struct F16Decoder : WideF32Decoder {
+  static constexpr WeightFormat kFormat = WeightFormat::kF16;
+  static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
+                     std::byte* out) {
+    float* w = FloatsAt(out);
+    for (int64_t k = begin; k < end; ++k, w += kTileRows) {
+      StoreColumn(F16Source::Load(tile + 32 * k), w);
+    }
   }
 };
 
-struct WideF16 {
-  static constexpr int64_t kPadding = 1;
-  static WideColumns Expand(const PanelArgs& args, int64_t column,
-                            int64_t columns, float* w, float*) {
-    const std::byte* from = args.tile + column * 32;
-    for (int64_t i = 0; i < columns * 2; ++i) {
-      _mm256_store_ps(w + 8 * i, _mm256_cvtph_ps(LoadXmm(from + 16 * i)));
+struct Bf16ExactDecoder : WideF32Decoder {
+  static constexpr WeightFormat kFormat = WeightFormat::kBf16;
+  static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
+                     std::byte* out) {
+    float* w = FloatsAt(out);
+    for (int64_t k = begin; k < end; k += 2, w += 2 * kTileRows) {
+      const Pairs256 pairs = Bf16ExactSource::Load(tile + 32 * k);
+      StoreColumn(pairs.even, w);
+      StoreColumn(pairs.odd, w + kTileRows);
     }
-    return {w, FloatsOf(args.panel) + column * args.tokens};
   }
 };
 
-struct WideBf16Exact {
-  static constexpr int64_t kPadding = 1;
-  static WideColumns Expand(const PanelArgs& args, int64_t column,
-                            int64_t columns, float* w, float*) {
-    const std::byte* from = args.tile + column * 32;
-    for (int64_t i = 0; i < columns; i += 2) {
-      const Pairs256 pairs = Bf16ExactSource::Load(from + 32 * i);
-      StoreColumn(pairs.even, w + kTileRows * i);
-      StoreColumn(pairs.odd, w + kTileRows * (i + 1));
+struct Bf16FastDecoder : WidePairsDecoder<> {
+  static constexpr WeightFormat kFormat = WeightFormat::kBf16;
+  static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
+                     std::byte* out) {
+    float* w = FloatsAt(out);
+    for (int64_t k = begin; k < end; k += 2, w += 2 * kTileRows) {
+      const Pairs256 pairs = Bf16FastSource::Load(tile + 32 * k);
+      StoreColumn(pairs.odd, w);
+      StoreColumn(pairs.even, w + kTileRows);
     }
-    return {w, FloatsOf(args.panel) + column * args.tokens};
   }
 };
 
-// Pairs, odd column first; an odd number of columns is padded with zeros.
-struct WideBf16Fast {
-  static constexpr int64_t kPadding = 2;
-  static WideColumns Expand(const PanelArgs& args, int64_t column,
-                            int64_t columns, float* w, float* x) {
-    const std::byte* from = args.tile + column * 32;
-    for (int64_t i = 0; i < columns; i += 2) {
-      const Pairs256 pairs = Bf16FastSource::Load(from + 32 * i);
-      StoreColumn(pairs.odd, w + kTileRows * i);
-      StoreColumn(pairs.even, w + kTileRows * (i + 1));
-    }
-    // Both activations of a pair lie in one word: tokens of neighbouring pairs
-    // follow each other.
-    const int64_t tokens = args.tokens;
-    const float* pairs = FloatsOf(args.panel) + column / 2 * tokens;
-    for (int64_t pair = 0; pair < columns / 2; ++pair) {
-      SplitPairs(pairs + pair * tokens, tokens, x + 2 * pair * tokens);
-    }
-    return {w, x};
+// Weights that are floats already are multiplied where they are, a share of the
+// first-level cache at a time.
+void F32Panel(const PanelArgs& args) {
+  constexpr int64_t kColumns = 128;
+  for (int64_t t = 0; t < args.tokens; ++t) {
+    Rows256::Clear(args.sums + t * kTileRows);
   }
-};
-
-template <typename Wide>
-void WidePanel(const PanelArgs& args) {
-  alignas(64) float w[kWideColumns * kTileRows];
-  alignas(64) float x[kWideColumns * kPanelTokens];
-  ZeroSums(args);
-  const int64_t all =
-      (args.cols + Wide::kPadding - 1) / Wide::kPadding * Wide::kPadding;
-  for (int64_t column = 0; column < all; column += kWideColumns) {
-    const int64_t left = all - column;
-    const int64_t columns = left < kWideColumns ? left : kWideColumns;
-    const WideColumns ready = Wide::Expand(args, column, columns, w, x);
-    AddColumnsOfPanel(ready.w, ready.x, args.tokens, columns, args.sums);
+  for (int64_t column = 0; column < args.cols; column += kColumns) {
+    const int64_t left = args.cols - column;
+    AddWideTile({.w = FloatsOf(args.tile) + column * kTileRows,
+                 .x = FloatsOf(args.panel) + column * args.tokens,
+                 .x_stride = args.tokens,
+                 .columns = left < kColumns ? left : kColumns,
+                 .sums = args.sums},
+                args.tokens);
   }
 }
 
 // One to three tokens are multiplied as the weights come from memory.
-template <typename Source, typename Wide>
-void FloatPanels(const PanelArgs& args) {
-  switch (args.tokens) {
-    case 1:
-      return FloatPanel<Source, 1, 1>(args);
-    case 2:
-      return FloatPanel<Source, 2, 1>(args);
-    case 3:
-      return FloatPanel<Source, 3, 1>(args);
-    default:
-      return WidePanel<Wide>(args);
-  }
-}
-
-template <typename Source, typename Wide>
+template <typename Source, PanelFn kMany>
 struct FloatKernel256 {
   static constexpr WeightFormat kFormat = Source::kFormat;
   static constexpr ActivationForm kForm = Source::kForm;
   static int SideTiles(int64_t tokens) {
     return tokens == 1 ? 4 : tokens == 2 ? 2 : 1;
   }
-  static PanelFn Choose(int64_t, int num_tiles) {
+  static PanelFn Choose(int64_t tokens, int num_tiles) {
     return num_tiles == 4   ? FloatPanel<Source, 1, 4>
            : num_tiles == 2 ? FloatPanel<Source, 2, 2>
-                            : FloatPanels<Source, Wide>;
+           : tokens == 1    ? FloatPanel<Source, 1, 1>
+           : tokens == 2    ? FloatPanel<Source, 2, 1>
+           : tokens == 3    ? FloatPanel<Source, 3, 1>
+                            : kMany;
   }
 };
+
+template <typename Source, typename Decoder>
+void MatMulFloat(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
+  if (args.num_tokens < kFewestWide) {
+    MatMulTiles<FloatKernel256<Source, nullptr>>(args, tile_begin, tile_end);
+  } else {
+    ExpandedWalk<Decoder>(args).Run(tile_begin, tile_end);
+  }
+}
 
 }  // namespace
 
 const MatMulPair kMatMulAvx2F32 = {
-    MatMulTiles<FloatKernel256<F32Source, WideF32>>,
-    MatMulTiles<FloatKernel256<F32Source, WideF32>>};
-const MatMulPair kMatMulAvx2F16 = {
-    MatMulTiles<FloatKernel256<F16Source, WideF16>>,
-    MatMulTiles<FloatKernel256<F16Source, WideF16>>};
+    MatMulTiles<FloatKernel256<F32Source, F32Panel>>,
+    MatMulTiles<FloatKernel256<F32Source, F32Panel>>};
+const MatMulPair kMatMulAvx2F16 = {MatMulFloat<F16Source, F16Decoder>,
+                                   MatMulFloat<F16Source, F16Decoder>};
 const MatMulPair kMatMulAvx2Bf16 = {
-    MatMulTiles<FloatKernel256<Bf16FastSource, WideBf16Fast>>,
-    MatMulTiles<FloatKernel256<Bf16ExactSource, WideBf16Exact>>};
+    MatMulFloat<Bf16FastSource, Bf16FastDecoder>,
+    MatMulFloat<Bf16ExactSource, Bf16ExactDecoder>};
 
 }  // namespace millrace::kernels

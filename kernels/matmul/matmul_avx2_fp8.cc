@@ -106,48 +106,50 @@ inline void ExpandFast(const std::byte* codes, int64_t cols, float* w) {
   }
 }
 
-static_assert(kWideColumns == kFp8Block);
-
-void ExactWidePanel(const PanelArgs& args) {
-  alignas(64) float w[kWideColumns * kTileRows];
-  ZeroSums(args);
-  const std::byte* codes = args.tile + Fp8CodesBegin(args.cols);
-  for (int64_t begin = 0; begin < args.cols; begin += kFp8Block) {
-    const int64_t cols = Fp8ColumnsFrom(begin, args.cols);
-    ExpandExact(codes + begin * kTileRows, cols, Fp8ScaleAt(args.tile, begin),
-                w);
-    AddColumnsOfPanel(w, FloatsOf(args.panel) + begin * args.tokens,
-                      args.tokens, cols, args.sums);
+struct ExactDecoder : WideF32Decoder {
+  static constexpr WeightFormat kFormat = WeightFormat::kFp8;
+  static_assert(kFp8Block % kColumns == 0);
+  static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
+                     int64_t end, std::byte* out) {
+    ExpandExact(tile + Fp8CodesBegin(cols) + begin * kTileRows, end - begin,
+                Fp8ScaleAt(tile, begin), FloatsAt(out));
   }
-}
+};
 
-void FastWidePanel(const PanelArgs& args) {
-  alignas(64) float w[kWideColumns * kTileRows];
-  alignas(64) float x[kWideColumns * kPanelTokens];
-  alignas(64) float of_block[kPanelTokens * kTileRows];
-  ZeroSums(args);
-  PanelArgs block = args;
-  block.sums = of_block;
-  const std::byte* codes = args.tile + Fp8CodesBegin(args.cols);
-  const int64_t tokens = args.tokens;
-  for (int64_t begin = 0; begin < args.cols; begin += kFp8Block) {
-    const int64_t pairs = (Fp8ColumnsFrom(begin, args.cols) + 1) / 2;
-    const float* from = FloatsOf(args.panel) + begin / 2 * tokens;
-    for (int64_t pair = 0; pair < pairs; ++pair) {
-      SplitPairs(from + pair * tokens, tokens, x + 2 * pair * tokens);
-    }
-    ExpandFast(codes + begin * kTileRows, 2 * pairs, w);
-    ZeroSums(block);
-    AddColumnsOfPanel(w, x, tokens, 2 * pairs, of_block);
-    const float scale = Fp8ScaleAt(args.tile, begin);
-    for (int64_t at = 0; at < tokens * kTileRows; at += kTileRows) {
-      FoldBlock(LoadColumn(of_block + at), scale, args.sums + at);
-    }
+// A block at a time, its scale behind its columns.
+struct FastDecoder : WidePairsDecoder<2, kFp8Block> {
+  static constexpr WeightFormat kFormat = WeightFormat::kFp8;
+  static constexpr int64_t kScaleAt = Base::kBytes;
+  static constexpr int64_t kBytes = kScaleAt + 64;
+
+  static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
+                     int64_t end, std::byte* out) {
+    ExpandFast(tile + Fp8CodesBegin(cols) + begin * kTileRows, end - begin,
+               FloatsAt(out));
+    *FloatsAt(out + kScaleAt) = Fp8ScaleAt(tile, begin);
   }
-}
+  static int64_t Add(const ExpandedArgs& args) {
+    const SplitPanel panel(args);
+    const int64_t num_sums = args.tokens * kTileRows;
+    for (int64_t tile = 0; tile < args.num_tiles; ++tile) {
+      alignas(64) float of_block[kPanelTokens * kTileRows];
+      for (int64_t at = 0; at < num_sums; at += kTileRows) {
+        Rows::Clear(of_block + at);
+      }
+      const std::byte* const weights = args.weights + tile * kBytes;
+      panel.AddTile(weights, of_block);
+      const float scale = *FloatsOf(weights + kScaleAt);
+      float* const sums = args.sums + tile * kPanelTokens * kTileRows;
+      for (int64_t at = 0; at < num_sums; at += kTileRows) {
+        FoldBlock(LoadColumn(of_block + at), scale, sums + at);
+      }
+    }
+    return 0;
+  }
+};
 
 // One to three tokens are multiplied as the weights come from memory.
-struct FastKernel {
+struct FewTokens {
   static constexpr WeightFormat kFormat = WeightFormat::kFp8;
   static constexpr ActivationForm kForm = ActivationForm::kBf16;
   static int SideTiles(int64_t tokens) {
@@ -160,21 +162,24 @@ struct FastKernel {
     }
     return tokens == 1   ? Fp8Panel<FastSource, 1, 1>
            : tokens == 2 ? Fp8Panel<FastSource, 2, 1>
-           : tokens == 3 ? Fp8Panel<FastSource, 3, 1>
-                         : FastWidePanel;
+                         : Fp8Panel<FastSource, 3, 1>;
   }
 };
 
-struct ExactKernel {
-  static constexpr WeightFormat kFormat = WeightFormat::kFp8;
-  static constexpr ActivationForm kForm = ActivationForm::kF32;
-  static int SideTiles(int64_t) { return 1; }
-  static PanelFn Choose(int64_t, int) { return ExactWidePanel; }
-};
+void MatMulFast(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
+  if (args.num_tokens < kFewestWide) {
+    MatMulTiles<FewTokens>(args, tile_begin, tile_end);
+  } else {
+    ExpandedWalk<FastDecoder>(args).Run(tile_begin, tile_end);
+  }
+}
+
+void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
+  ExpandedWalk<ExactDecoder>(args).Run(tile_begin, tile_end);
+}
 
 }  // namespace
 
-const MatMulPair kMatMulAvx2Fp8 = {MatMulTiles<FastKernel>,
-                                   MatMulTiles<ExactKernel>};
+const MatMulPair kMatMulAvx2Fp8 = {MatMulFast, MatMulExact};
 
 }  // namespace millrace::kernels

@@ -1,11 +1,10 @@
 #include "kernels/matmul/avx2_exact.h"
-#include "kernels/matmul/avx2_quant.h"
+#include "kernels/matmul/avx2_many.h"
 #include "kernels/matmul/matmul_avx2.h"
 
 namespace millrace::kernels {
 
-const MatMulPair kMatMulAvx2Q40 = {
-    MatMulTiles<FastKernel<WeightFormat::kQ4_0>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ4_0>>};
+const MatMulPair kMatMulAvx2Q40 = {MatMulFast<WeightFormat::kQ4_0>,
+                                   MatMulExact<WeightFormat::kQ4_0>};
 
 }  // namespace millrace::kernels

@@ -1,11 +1,10 @@
 #include "kernels/matmul/avx2_exact.h"
-#include "kernels/matmul/avx2_quant.h"
+#include "kernels/matmul/avx2_many.h"
 #include "kernels/matmul/matmul_avx2.h"
 
 namespace millrace::kernels {
 
-const MatMulPair kMatMulAvx2Q51 = {
-    MatMulTiles<FastKernel<WeightFormat::kQ5_1>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ5_1>>};
+const MatMulPair kMatMulAvx2Q51 = {MatMulFast<WeightFormat::kQ5_1>,
+                                   MatMulExact<WeightFormat::kQ5_1>};
 
 }  // namespace millrace::kernels

@@ -1,11 +1,10 @@
 #include "kernels/matmul/avx2_exact.h"
-#include "kernels/matmul/avx2_quant.h"
+#include "kernels/matmul/avx2_many.h"
 #include "kernels/matmul/matmul_avx2.h"
 
 namespace millrace::kernels {
 
-const MatMulPair kMatMulAvx2Q6K = {
-    MatMulTiles<FastKernel<WeightFormat::kQ6_K>>,
-    MatMulTiles<ExactKernel<WeightFormat::kQ6_K>>};
+const MatMulPair kMatMulAvx2Q6K = {MatMulFast<WeightFormat::kQ6_K>,
+                                   MatMulExact<WeightFormat::kQ6_K>};
 
 }  // namespace millrace::kernels

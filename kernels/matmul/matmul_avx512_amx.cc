@@ -2,8 +2,9 @@
 
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/amx_panel.h"
-#include "kernels/matmul/avx512_expanded_walk.h"
+#include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/matmul_avx512.h"
+#include "kernels/matmul/rows_avx512.h"
 
 namespace millrace::kernels {
 namespace {
@@ -24,6 +25,7 @@ AmxPanelFn PanelOf(int64_t tokens, std::integer_sequence<int, kTokens...>) {
 template <WeightFormat kWeights>
 class AmxDecoder {
  public:
+  using Rows = Rows512;
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kInt8;
   static constexpr int64_t kTiles = 1;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
 
@@ -45,6 +43,7 @@ struct ExpandedArgs {
 // Blocks of panels, columns of them that stay in the second-level cache, tiles,
 // decoded columns, panels. Decoder says
 //   kFormat, kForm   of the product
+//   Rows             rows_avx512.h, rows_avx2.h: how sums are put aside
 //   kTiles           taken side by side
 //   kColumns         decoded at a time
 //   kBytes           which those of a tile take; kTiles of them are a share of
@@ -59,6 +58,8 @@ struct ExpandedArgs {
 //   Finish()                              of a call
 template <typename Decoder>
 class ExpandedWalk {
+  using Rows = typename Decoder::Rows;
+
  public:
   explicit ExpandedWalk(const MatMulArgs& args) : args_(args) {}
 
@@ -203,27 +204,27 @@ class ExpandedWalk {
            Decoder::Offset(column, TokensOf(panel));
   }
 
-  [[nodiscard]] __mmask16 RowsOf(int64_t tile) const {
+  [[nodiscard]] int64_t RowsOf(int64_t tile) const {
     const int64_t left = args_.rows - tile * kTileRows;
-    return static_cast<__mmask16>(left < kTileRows ? (1 << left) - 1 : 0xffff);
+    return left < kTileRows ? left : kTileRows;
   }
 
   void ClearSums() {
     float* sums = sums_[0];
     for (int64_t i = 0; i < num_panels_ * kSumsOfPanel; i += kTileRows) {
-      _mm512_store_ps(sums + i, _mm512_setzero_ps());
+      Rows::Clear(sums + i);
     }
   }
 
   void LoadSums(int64_t tile, int64_t num_tiles) {
     for (int64_t i = 0; i < num_tiles; ++i) {
-      const __mmask16 rows = RowsOf(tile + i);
+      const int64_t rows = RowsOf(tile + i);
       const int64_t stride = args_.y_stride;
       for (int64_t p = 0; p < num_panels_; ++p) {
         const float* y = ResultsOf(tile + i, p);
         float* sums = sums_[p] + i * kSumsOfTile;
         for (int64_t t = TokensOf(p); t > 0; --t) {
-          _mm512_store_ps(sums, _mm512_maskz_loadu_ps(rows, y));
+          Rows::Load(y, rows, sums);
           sums += kTileRows;
           y += stride;
         }
@@ -249,19 +250,12 @@ class ExpandedWalk {
 
   void StoreSums(int64_t tile, int64_t panel, const float* bias,
                  const float* sums) {
-    const __mmask16 rows = RowsOf(tile);
+    const int64_t rows = RowsOf(tile);
     const int64_t stride = args_.y_stride;
-    __m512 offset = _mm512_setzero_ps();
-    if (bias != nullptr) {
-      offset = _mm512_maskz_loadu_ps(rows, bias + tile * kTileRows);
-    }
+    const float* of_tile = bias == nullptr ? nullptr : bias + tile * kTileRows;
     float* y = ResultsOf(tile, panel);
     for (int64_t t = TokensOf(panel); t > 0; --t) {
-      __m512 sum = _mm512_load_ps(sums);
-      if (bias != nullptr) {
-        sum = _mm512_add_ps(sum, offset);
-      }
-      _mm512_mask_storeu_ps(y, rows, sum);
+      Rows::Store(sums, rows, of_tile, y);
       sums += kTileRows;
       y += stride;
     }

@@ -1,0 +1,297 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/matmul/avx2_panel.h"
+#include "kernels/matmul/avx2_quant.h"
+#include "kernels/matmul/expanded_group.h"
+#include "kernels/matmul/expanded_walk.h"
+#include "kernels/matmul/rows_avx2.h"
+
+// Fast products of quantised tiles with AVX2 for many tokens: groups are
+// decoded once for all panels of a block, and sixteen rows meet three or
+// four tokens at a time, whose sums stay in the first-level cache. See tile_walk.h for the
+// unnamed namespace.
+namespace millrace::kernels {
+namespace {
+
+// Of both halves of a tile and some tokens.
+template <int kTokens>
+using Many256 = __m256i[2][kTokens];
+
+template <WeightFormat kFormat>
+struct ManyCodes {
+  using Bytes = PairCodes<kFormat>;
+  static constexpr TileLayout kLayout = Bytes::kLayout;
+  static constexpr int kQuadsOfPart =
+      HasHalves(kLayout) ? kNumQuads / 2 : kNumQuads;
+  // Quads whose products are added up in 16 bits.
+  static constexpr int kRun = Bytes::QuadsIn16Bits();
+  // At a time. Runs of two quads need both in registers.
+  static constexpr int64_t kTokens = kRun == 2 ? 3 : 4;
+  static constexpr int64_t kGroupBytes = ExpandedGroupBytes(kLayout.rule);
+
+  static __m256 ScaleOf(const std::byte* group, int index, int half) {
+    return _mm256_castsi256_ps(
+        LoadYmm(group + kExpandedCodeBytes + index * kVectorBytes +
+                kHalfBytes * half));
+  }
+  static void StoreScale(__m256 scale, std::byte* group, int index, int half) {
+    StoreYmm(_mm256_castps_si256(scale), group + kExpandedCodeBytes +
+                                             index * kVectorBytes +
+                                             kHalfBytes * half);
+  }
+};
+
+// Writes the groups [begin, end) of a tile to `out`, 64-byte aligned.
+template <WeightFormat kFormat>
+void ExpandGroups(const std::byte* tile, int64_t cols, int64_t begin,
+                  int64_t end, std::byte* out) {
+  using Reader = Reader256<kFormat>;
+  using Codes = ManyCodes<kFormat>;
+  constexpr ProductRule kRule = Reader::kLayout.rule;
+  ForGroups<kFormat>(
+      tile, cols, begin, end, true,
+      [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
+          int64_t in_record) __attribute__((always_inline)) {
+        for (int half = 0; half < 2; ++half) {
+#pragma GCC unroll 8
+          for (int i = 0; i < kNumQuads; ++i) {
+            StoreYmm(LoadQuad<typename Codes::Bytes>(codes + kHalfBytes * half,
+                                                     i),
+                     out + 64 * i + kHalfBytes * half);
+          }
+          const Scales256 scales =
+              Reader::ReadScales(place, six, in_record, half);
+          Codes::StoreScale(scales.w0, out, 0, half);
+          if constexpr (kRule == ProductRule::kScaleAndMinimum) {
+            Codes::StoreScale(scales.wm0, out, 1, half);
+          } else if constexpr (kRule != ProductRule::kOneScale) {
+            Codes::StoreScale(scales.w1, out, 1, half);
+          }
+          if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
+            Codes::StoreScale(scales.wm0, out, 2, half);
+            Codes::StoreScale(scales.wm1, out, 3, half);
+          }
+        }
+        out += Codes::kGroupBytes;
+      });
+}
+
+// Adds the products of the quads [begin, begin + kRun), which fit 16 bits
+// together, to `dots`, or sets them. Long runs are added up in 16 bits quad by
+// quad; of short ones both sums would be more than there are registers.
+template <typename Codes, int kTokens, bool kFirst>
+__attribute__((always_inline)) inline void AddRun(const std::byte* group,
+                                                  const std::byte* records,
+                                                  int begin,
+                                                  Many256<kTokens>& dots) {
+  constexpr int kRun = Codes::kRun;
+  constexpr bool kSigned = Codes::Bytes::kSigned;
+  constexpr int kAtOnce = kRun <= 2 ? kRun : 1;
+  const __m256i ones = _mm256_set1_epi16(1);
+  Many256<kTokens> run;
+#pragma GCC unroll 8
+  for (int i = begin; i < begin + kRun; i += kAtOnce) {
+    __m256i quad[kAtOnce][2];
+#pragma GCC unroll 2
+    for (int j = 0; j < kAtOnce; ++j) {
+      quad[j][0] = LoadYmm(group + 64 * (i + j));
+      quad[j][1] = LoadYmm(group + 64 * (i + j) + kHalfBytes);
+    }
+#pragma GCC unroll 4
+    for (int t = 0; t < kTokens; ++t) {
+      const std::byte* record = records + t * kRecordStep;
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        __m256i dot = DotQuad<kSigned>(quad[0][half], record, i);
+        if constexpr (kAtOnce == 2) {
+          dot = _mm256_add_epi16(
+              dot, DotQuad<kSigned>(quad[1][half], record, i + 1));
+        }
+        dot = i == begin ? dot : _mm256_add_epi16(run[half][t], dot);
+        run[half][t] = dot;
+        if (i + kAtOnce == begin + kRun) {
+          const __m256i sum = _mm256_madd_epi16(dot, ones);
+          dots[half][t] = kFirst ? sum : _mm256_add_epi32(dots[half][t], sum);
+        }
+      }
+    }
+  }
+}
+
+// The integer products of a part of a group, its half or all of it.
+template <typename Codes, int kTokens>
+__attribute__((always_inline)) inline void DotPart(const std::byte* group,
+                                                   const std::byte* records,
+                                                   int part,
+                                                   Many256<kTokens>& dots) {
+  const int begin = part * Codes::kQuadsOfPart;
+  AddRun<Codes, kTokens, true>(group, records, begin, dots);
+#pragma GCC unroll 8
+  for (int i = Codes::kRun; i < Codes::kQuadsOfPart; i += Codes::kRun) {
+    AddRun<Codes, kTokens, false>(group, records, begin + i, dots);
+  }
+}
+
+// The value of the first part of a group, which is all of it without halves.
+template <WeightFormat kFormat>
+__attribute__((always_inline)) inline __m256 FirstValue(
+    __m256i sum, const std::byte* group, int half, const std::byte* record) {
+  using Codes = ManyCodes<kFormat>;
+  constexpr ProductRule kRule = LayoutOf(kFormat).rule;
+  const __m256 w0 = Codes::ScaleOf(group, 0, half);
+  const __m256 first = _mm256_cvtepi32_ps(sum);
+  if constexpr (kRule == ProductRule::kScaleAndMinimum) {
+    const __m256 m = _mm256_set1_ps(LoadFloat(record + 36));
+    return _mm256_fmadd_ps(w0, first,
+                           _mm256_mul_ps(Codes::ScaleOf(group, 1, half), m));
+  } else if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
+    Scales256 scales;
+    scales.wm0 = Codes::ScaleOf(group, 2, half);
+    scales.wm1 = Codes::ScaleOf(group, 3, half);
+    return _mm256_fmadd_ps(w0, first, MinimaOf(scales, record));
+  } else {
+    return _mm256_mul_ps(w0, first);
+  }
+}
+
+template <typename Bytes>
+__attribute__((always_inline)) inline __m256i AddStart(__m256i sum,
+                                                       __m256i start) {
+  return Bytes::kZero == 0 ? sum : _mm256_add_epi32(sum, start);
+}
+
+// Adds one group to sums[token][16 rows].
+template <WeightFormat kFormat, int kTokens>
+__attribute__((always_inline)) inline void AddGroupOfMany(
+    const std::byte* group, const std::byte* records, float* sums) {
+  using Codes = ManyCodes<kFormat>;
+  using Bytes = typename Codes::Bytes;
+  Many256<kTokens> dots;
+  DotPart<Codes, kTokens>(group, records, 0, dots);
+  __m256 value[2][kTokens];
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) {
+    const std::byte* record = records + t * kRecordStep;
+    const __m256i start = StartDots<Bytes>(record).first;
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      value[half][t] = FirstValue<kFormat>(
+          AddStart<Bytes>(dots[half][t], start), group, half, record);
+    }
+  }
+  if constexpr (HasHalves(LayoutOf(kFormat))) {
+    DotPart<Codes, kTokens>(group, records, 1, dots);
+#pragma GCC unroll 4
+    for (int t = 0; t < kTokens; ++t) {
+      const __m256i start =
+          StartDots<Bytes>(records + t * kRecordStep).second;
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        value[half][t] = _mm256_fmadd_ps(
+            Codes::ScaleOf(group, 1, half),
+            _mm256_cvtepi32_ps(AddStart<Bytes>(dots[half][t], start)),
+            value[half][t]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) {
+    const __m256 d =
+        _mm256_set1_ps(LoadFloat(records + t * kRecordStep + 32));
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      float* sum = sums + t * kTileRows + kHalfRows * half;
+      _mm256_store_ps(sum,
+                      _mm256_fmadd_ps(value[half][t], d, _mm256_load_ps(sum)));
+    }
+  }
+}
+
+struct ManyArgs {
+  const std::byte* groups;  // [num_groups] expanded
+  int64_t num_groups;
+  const std::byte* records;  // of the first group and token
+  int64_t step;              // bytes from one group's records to the next's
+  float* sums;               // [token][16 rows], in and out, 32-byte aligned
+  // Asked for in passing: each group `asked_bytes` of it.
+  const std::byte* asked;
+  int64_t asked_bytes;
+};
+
+template <WeightFormat kFormat, int kTokens>
+void AddMany(const ManyArgs& args) {
+  const std::byte* group = args.groups;
+  const std::byte* records = args.records;
+  const std::byte* asked = args.asked;
+  for (int64_t g = 0; g < args.num_groups; ++g) {
+    PrefetchLines(asked, asked + args.asked_bytes);
+    asked += args.asked_bytes;
+    AddGroupOfMany<kFormat, kTokens>(group, records, args.sums);
+    group += ManyCodes<kFormat>::kGroupBytes;
+    records += args.step;
+  }
+}
+
+// For ExpandedWalk.
+template <WeightFormat kWeights>
+struct ManyDecoder {
+  using Rows = Rows256;
+  static constexpr WeightFormat kFormat = kWeights;
+  static constexpr ActivationForm kForm = ActivationForm::kInt8;
+  static constexpr int64_t kTiles = 1;
+  static constexpr int64_t kColumns = 8 * kGroup;
+  static constexpr int64_t kBytes = 8 * ManyCodes<kWeights>::kGroupBytes;
+  // Asks for nothing ahead.
+  static constexpr int64_t kStepColumns = kGroup;
+  static int64_t PartsAhead(int64_t, int64_t) { return 0; }
+  static void Finish() {}
+
+  static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
+                     int64_t end, std::byte* out) {
+    ExpandGroups<kFormat>(tile, cols, begin / kGroup, end / kGroup, out);
+  }
+  static int64_t Offset(int64_t column, int64_t tokens) {
+    return column / kGroup * tokens * kRecordStep;
+  }
+  static int64_t Add(const ExpandedArgs& args) {
+    using AddFn = void (*)(const ManyArgs& args);
+    static constexpr AddFn kAdd[] = {AddMany<kFormat, 1>, AddMany<kFormat, 2>,
+                                     AddMany<kFormat, 3>, AddMany<kFormat, 4>};
+    constexpr int64_t kMost = ManyCodes<kFormat>::kTokens;
+    const int64_t slices = (args.tokens + kMost - 1) / kMost;
+    const int64_t groups = args.columns / kGroup;
+    const int64_t asked_bytes = args.next_activations == nullptr
+                                    ? 0
+                                    : args.tokens * kRecordStep / slices;
+    for (int64_t slice = 0; slice < slices; ++slice) {
+      const int64_t begin = slice * args.tokens / slices;
+      const int64_t end = (slice + 1) * args.tokens / slices;
+      kAdd[end - begin - 1]({.groups = args.weights,
+                             .num_groups = groups,
+                             .records = args.activations + begin * kRecordStep,
+                             .step = args.tokens * kRecordStep,
+                             .sums = args.sums + begin * kTileRows,
+                             .asked = args.next_activations +
+                                      slice * groups * asked_bytes,
+                             .asked_bytes = asked_bytes});
+    }
+    return 0;
+  }
+};
+
+template <WeightFormat kFormat>
+void MatMulFast(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
+  if (args.num_tokens <= kFewTokens) {
+    MatMulTiles<FastKernel<kFormat>>(args, tile_begin, tile_end);
+  } else {
+    ExpandedWalk<ManyDecoder<kFormat>>(args).Run(tile_begin, tile_end);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::kernels
