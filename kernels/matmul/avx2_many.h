@@ -11,9 +11,9 @@
 #include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/rows_avx2.h"
 
-// Fast products of quantised tiles with AVX2 for many tokens: groups are
-// decoded once for all panels of a block, and sixteen rows meet three or
-// four tokens at a time, whose sums stay in the first-level cache. See tile_walk.h for the
+// Fast products of quantised tiles with AVX2. Sixteen rows meet three or four
+// tokens at a time, whose sums stay in the first-level cache; for more tokens
+// groups are decoded once for all panels of a block. See tile_walk.h for the
 // unnamed namespace.
 namespace millrace::kernels {
 namespace {
@@ -33,16 +33,55 @@ struct ManyCodes {
   // At a time. Runs of two quads need both in registers.
   static constexpr int64_t kTokens = kRun == 2 ? 3 : 4;
   static constexpr int64_t kGroupBytes = ExpandedGroupBytes(kLayout.rule);
+};
 
-  static __m256 ScaleOf(const std::byte* group, int index, int half) {
-    return _mm256_castsi256_ps(
-        LoadYmm(group + kExpandedCodeBytes + index * kVectorBytes +
-                kHalfBytes * half));
+// A group decoded by ExpandGroups, for AddGroupOfMany.
+template <WeightFormat kFormat>
+struct ExpandedGroup {
+  const std::byte* at;
+
+  [[nodiscard]] __m256i Quad(int i, int half) const {
+    return LoadYmm(at + 64 * i + kHalfBytes * half);
+  }
+  [[nodiscard]] Scales256 ReadScales(int half) const {
+    constexpr ProductRule kRule = LayoutOf(kFormat).rule;
+    Scales256 scales;
+    scales.w0 = Scale(0, half);
+    if constexpr (kRule == ProductRule::kScaleAndMinimum) {
+      scales.wm0 = Scale(1, half);
+    } else if constexpr (kRule != ProductRule::kOneScale) {
+      scales.w1 = Scale(1, half);
+    }
+    if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
+      scales.wm0 = Scale(2, half);
+      scales.wm1 = Scale(3, half);
+    }
+    return scales;
   }
   static void StoreScale(__m256 scale, std::byte* group, int index, int half) {
-    StoreYmm(_mm256_castps_si256(scale), group + kExpandedCodeBytes +
-                                             index * kVectorBytes +
-                                             kHalfBytes * half);
+    StoreYmm(_mm256_castps_si256(scale), group + ScaleAt(index, half));
+  }
+
+ private:
+  static constexpr int64_t ScaleAt(int index, int half) {
+    return kExpandedCodeBytes + index * kVectorBytes + kHalfBytes * half;
+  }
+  [[nodiscard]] __m256 Scale(int index, int half) const {
+    return _mm256_castsi256_ps(LoadYmm(at + ScaleAt(index, half)));
+  }
+};
+
+// A group where it stands in its tile.
+template <WeightFormat kFormat>
+struct TileGroup {
+  const std::byte* codes;
+  Scales256 scales[2];
+
+  [[nodiscard]] __m256i Quad(int i, int half) const {
+    return LoadQuad<PairCodes<kFormat>>(codes + kHalfBytes * half, i);
+  }
+  [[nodiscard]] const Scales256& ReadScales(int half) const {
+    return scales[half];
   }
 };
 
@@ -52,6 +91,7 @@ void ExpandGroups(const std::byte* tile, int64_t cols, int64_t begin,
                   int64_t end, std::byte* out) {
   using Reader = Reader256<kFormat>;
   using Codes = ManyCodes<kFormat>;
+  using Group = ExpandedGroup<kFormat>;
   constexpr ProductRule kRule = Reader::kLayout.rule;
   ForGroups<kFormat>(
       tile, cols, begin, end, true,
@@ -60,21 +100,21 @@ void ExpandGroups(const std::byte* tile, int64_t cols, int64_t begin,
         for (int half = 0; half < 2; ++half) {
 #pragma GCC unroll 8
           for (int i = 0; i < kNumQuads; ++i) {
-            StoreYmm(LoadQuad<typename Codes::Bytes>(codes + kHalfBytes * half,
-                                                     i),
-                     out + 64 * i + kHalfBytes * half);
+            StoreYmm(
+                LoadQuad<typename Codes::Bytes>(codes + kHalfBytes * half, i),
+                out + 64 * i + kHalfBytes * half);
           }
           const Scales256 scales =
               Reader::ReadScales(place, six, in_record, half);
-          Codes::StoreScale(scales.w0, out, 0, half);
+          Group::StoreScale(scales.w0, out, 0, half);
           if constexpr (kRule == ProductRule::kScaleAndMinimum) {
-            Codes::StoreScale(scales.wm0, out, 1, half);
+            Group::StoreScale(scales.wm0, out, 1, half);
           } else if constexpr (kRule != ProductRule::kOneScale) {
-            Codes::StoreScale(scales.w1, out, 1, half);
+            Group::StoreScale(scales.w1, out, 1, half);
           }
           if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
-            Codes::StoreScale(scales.wm0, out, 2, half);
-            Codes::StoreScale(scales.wm1, out, 3, half);
+            Group::StoreScale(scales.wm0, out, 2, half);
+            Group::StoreScale(scales.wm1, out, 3, half);
           }
         }
         out += Codes::kGroupBytes;
@@ -84,8 +124,8 @@ void ExpandGroups(const std::byte* tile, int64_t cols, int64_t begin,
 // Adds the products of the quads [begin, begin + kRun), which fit 16 bits
 // together, to `dots`, or sets them. Long runs are added up in 16 bits quad by
 // quad; of short ones both sums would be more than there are registers.
-template <typename Codes, int kTokens, bool kFirst>
-__attribute__((always_inline)) inline void AddRun(const std::byte* group,
+template <typename Codes, int kTokens, bool kFirst, typename Group>
+__attribute__((always_inline)) inline void AddRun(const Group& group,
                                                   const std::byte* records,
                                                   int begin,
                                                   Many256<kTokens>& dots) {
@@ -99,8 +139,8 @@ __attribute__((always_inline)) inline void AddRun(const std::byte* group,
     __m256i quad[kAtOnce][2];
 #pragma GCC unroll 2
     for (int j = 0; j < kAtOnce; ++j) {
-      quad[j][0] = LoadYmm(group + 64 * (i + j));
-      quad[j][1] = LoadYmm(group + 64 * (i + j) + kHalfBytes);
+      quad[j][0] = group.Quad(i + j, 0);
+      quad[j][1] = group.Quad(i + j, 1);
     }
 #pragma GCC unroll 4
     for (int t = 0; t < kTokens; ++t) {
@@ -124,8 +164,8 @@ __attribute__((always_inline)) inline void AddRun(const std::byte* group,
 }
 
 // The integer products of a part of a group, its half or all of it.
-template <typename Codes, int kTokens>
-__attribute__((always_inline)) inline void DotPart(const std::byte* group,
+template <typename Codes, int kTokens, typename Group>
+__attribute__((always_inline)) inline void DotPart(const Group& group,
                                                    const std::byte* records,
                                                    int part,
                                                    Many256<kTokens>& dots) {
@@ -138,24 +178,17 @@ __attribute__((always_inline)) inline void DotPart(const std::byte* group,
 }
 
 // The value of the first part of a group, which is all of it without halves.
-template <WeightFormat kFormat>
+template <ProductRule kRule>
 __attribute__((always_inline)) inline __m256 FirstValue(
-    __m256i sum, const std::byte* group, int half, const std::byte* record) {
-  using Codes = ManyCodes<kFormat>;
-  constexpr ProductRule kRule = LayoutOf(kFormat).rule;
-  const __m256 w0 = Codes::ScaleOf(group, 0, half);
+    __m256i sum, const Scales256& scales, const std::byte* record) {
   const __m256 first = _mm256_cvtepi32_ps(sum);
   if constexpr (kRule == ProductRule::kScaleAndMinimum) {
     const __m256 m = _mm256_set1_ps(LoadFloat(record + 36));
-    return _mm256_fmadd_ps(w0, first,
-                           _mm256_mul_ps(Codes::ScaleOf(group, 1, half), m));
+    return _mm256_fmadd_ps(scales.w0, first, _mm256_mul_ps(scales.wm0, m));
   } else if constexpr (kRule == ProductRule::kTwoHalvesAndMinima) {
-    Scales256 scales;
-    scales.wm0 = Codes::ScaleOf(group, 2, half);
-    scales.wm1 = Codes::ScaleOf(group, 3, half);
-    return _mm256_fmadd_ps(w0, first, MinimaOf(scales, record));
+    return _mm256_fmadd_ps(scales.w0, first, MinimaOf(scales, record));
   } else {
-    return _mm256_mul_ps(w0, first);
+    return _mm256_mul_ps(scales.w0, first);
   }
 }
 
@@ -166,11 +199,12 @@ __attribute__((always_inline)) inline __m256i AddStart(__m256i sum,
 }
 
 // Adds one group to sums[token][16 rows].
-template <WeightFormat kFormat, int kTokens>
+template <WeightFormat kFormat, int kTokens, typename Group>
 __attribute__((always_inline)) inline void AddGroupOfMany(
-    const std::byte* group, const std::byte* records, float* sums) {
+    const Group& group, const std::byte* records, float* sums) {
   using Codes = ManyCodes<kFormat>;
   using Bytes = typename Codes::Bytes;
+  constexpr ProductRule kRule = Codes::kLayout.rule;
   Many256<kTokens> dots;
   DotPart<Codes, kTokens>(group, records, 0, dots);
   __m256 value[2][kTokens];
@@ -180,20 +214,19 @@ __attribute__((always_inline)) inline void AddGroupOfMany(
     const __m256i start = StartDots<Bytes>(record).first;
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
-      value[half][t] = FirstValue<kFormat>(
-          AddStart<Bytes>(dots[half][t], start), group, half, record);
+      value[half][t] = FirstValue<kRule>(AddStart<Bytes>(dots[half][t], start),
+                                         group.ReadScales(half), record);
     }
   }
-  if constexpr (HasHalves(LayoutOf(kFormat))) {
+  if constexpr (HasHalves(Codes::kLayout)) {
     DotPart<Codes, kTokens>(group, records, 1, dots);
 #pragma GCC unroll 4
     for (int t = 0; t < kTokens; ++t) {
-      const __m256i start =
-          StartDots<Bytes>(records + t * kRecordStep).second;
+      const __m256i start = StartDots<Bytes>(records + t * kRecordStep).second;
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         value[half][t] = _mm256_fmadd_ps(
-            Codes::ScaleOf(group, 1, half),
+            group.ReadScales(half).w1,
             _mm256_cvtepi32_ps(AddStart<Bytes>(dots[half][t], start)),
             value[half][t]);
       }
@@ -201,8 +234,7 @@ __attribute__((always_inline)) inline void AddGroupOfMany(
   }
 #pragma GCC unroll 4
   for (int t = 0; t < kTokens; ++t) {
-    const __m256 d =
-        _mm256_set1_ps(LoadFloat(records + t * kRecordStep + 32));
+    const __m256 d = _mm256_set1_ps(LoadFloat(records + t * kRecordStep + 32));
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       float* sum = sums + t * kTileRows + kHalfRows * half;
@@ -231,7 +263,8 @@ void AddMany(const ManyArgs& args) {
   for (int64_t g = 0; g < args.num_groups; ++g) {
     PrefetchLines(asked, asked + args.asked_bytes);
     asked += args.asked_bytes;
-    AddGroupOfMany<kFormat, kTokens>(group, records, args.sums);
+    AddGroupOfMany<kFormat, kTokens>(ExpandedGroup<kFormat>{group}, records,
+                                     args.sums);
     group += ManyCodes<kFormat>::kGroupBytes;
     records += args.step;
   }
@@ -271,23 +304,58 @@ struct ManyDecoder {
     for (int64_t slice = 0; slice < slices; ++slice) {
       const int64_t begin = slice * args.tokens / slices;
       const int64_t end = (slice + 1) * args.tokens / slices;
-      kAdd[end - begin - 1]({.groups = args.weights,
-                             .num_groups = groups,
-                             .records = args.activations + begin * kRecordStep,
-                             .step = args.tokens * kRecordStep,
-                             .sums = args.sums + begin * kTileRows,
-                             .asked = args.next_activations +
-                                      slice * groups * asked_bytes,
-                             .asked_bytes = asked_bytes});
+      kAdd[end - begin - 1](
+          {.groups = args.weights,
+           .num_groups = groups,
+           .records = args.activations + begin * kRecordStep,
+           .step = args.tokens * kRecordStep,
+           .sums = args.sums + begin * kTileRows,
+           .asked = args.next_activations + slice * groups * asked_bytes,
+           .asked_bytes = asked_bytes});
     }
     return 0;
+  }
+};
+
+// Three or four tokens against a tile that comes from memory: as many, but not
+// worth decoding first.
+template <WeightFormat kFormat, int kTokens>
+void AddFromTile(const PanelArgs& args) {
+  using Reader = Reader256<kFormat>;
+  for (int t = 0; t < kTokens; ++t) {
+    Rows256::Clear(args.sums + t * kTileRows);
+  }
+  const std::byte* records = args.panel;
+  ForEachGroup<kFormat>(
+      args.tile, args.cols, true,
+      [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
+          int64_t in_record) __attribute__((always_inline)) {
+        const TileGroup<kFormat> group = {
+            codes,
+            {Reader::ReadScales(place, six, in_record, 0),
+             Reader::ReadScales(place, six, in_record, 1)}};
+        AddGroupOfMany<kFormat, kTokens>(group, records, args.sums);
+        records += kTokens * kRecordStep;
+      });
+}
+
+template <WeightFormat kWeights>
+struct FewKernel {
+  static constexpr WeightFormat kFormat = kWeights;
+  static constexpr ActivationForm kForm = ActivationForm::kInt8;
+  static int SideTiles(int64_t) { return 1; }
+  static PanelFn Choose(int64_t tokens, int) {
+    return tokens == 1   ? FastFew<PairSums<kFormat>, 1>
+           : tokens == 2 ? FastFew<PairSums<kFormat>, 2>
+           : tokens == 3 ? AddFromTile<kFormat, 3>
+                         : AddFromTile<kFormat, 4>;
   }
 };
 
 template <WeightFormat kFormat>
 void MatMulFast(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
   if (args.num_tokens <= kFewTokens) {
-    MatMulTiles<FastKernel<kFormat>>(args, tile_begin, tile_end);
+    MatMulTiles<FewKernel<kFormat>>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<ManyDecoder<kFormat>>(args).Run(tile_begin, tile_end);
   }

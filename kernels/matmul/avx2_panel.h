@@ -165,15 +165,21 @@ void FastSlice(const PanelArgs& args, int half, bool from_memory) {
 }
 
 // One or two tokens walk the tile once, both halves together: it comes from
-// memory. More walk it once for each half and four tokens, out of the cache.
+// memory.
+template <typename Sums, int kTokens>
+void FastFew(const PanelArgs& args) {
+  FastSlice<Sums, kTokens, 2>(args, 0, true);
+}
+
+// More walk it once for each half and four tokens, out of the cache.
 template <typename Sums>
 void FastPanel(const PanelArgs& args) {
   if (args.tokens == 1) {
-    FastSlice<Sums, 1, 2>(args, 0, true);
+    FastFew<Sums, 1>(args);
     return;
   }
   if (args.tokens == 2) {
-    FastSlice<Sums, 2, 2>(args, 0, true);
+    FastFew<Sums, 2>(args);
     return;
   }
   for (int64_t begin = 0; begin < args.tokens; begin += 4) {

@@ -60,8 +60,5 @@ struct PairSums {
   }
 };
 
-template <WeightFormat kFormat>
-using FastKernel = QuantKernel<PairSums<kFormat>>;
-
 }  // namespace
 }  // namespace millrace::kernels

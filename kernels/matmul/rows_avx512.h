@@ -11,9 +11,7 @@ namespace {
 // The sums of a token and of a tile's rows, of which the first `num` are rows
 // of the matrix. `sums`: 64-byte aligned.
 struct Rows512 {
-  static void Clear(float* sums) {
-    _mm512_store_ps(sums, _mm512_setzero_ps());
-  }
+  static void Clear(float* sums) { _mm512_store_ps(sums, _mm512_setzero_ps()); }
   static void Load(const float* y, int64_t num, float* sums) {
     _mm512_store_ps(sums, _mm512_maskz_loadu_ps(First(num), y));
   }
