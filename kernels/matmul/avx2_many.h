@@ -244,25 +244,29 @@ __attribute__((always_inline)) inline void AddGroupOfMany(
   }
 }
 
+// Asked for in passing.
+struct AskedBytes {
+  const std::byte* from;
+  int64_t of_group;
+};
+
 struct ManyArgs {
   const std::byte* groups;  // [num_groups] expanded
   int64_t num_groups;
   const std::byte* records;  // of the first group and token
   int64_t step;              // bytes from one group's records to the next's
   float* sums;               // [token][16 rows], in and out, 32-byte aligned
-  // Asked for in passing: each group `asked_bytes` of it.
-  const std::byte* asked;
-  int64_t asked_bytes;
+  AskedBytes asked;
 };
 
 template <WeightFormat kFormat, int kTokens>
 void AddMany(const ManyArgs& args) {
   const std::byte* group = args.groups;
   const std::byte* records = args.records;
-  const std::byte* asked = args.asked;
+  const std::byte* asked = args.asked.from;
   for (int64_t g = 0; g < args.num_groups; ++g) {
-    PrefetchLines(asked, asked + args.asked_bytes);
-    asked += args.asked_bytes;
+    PrefetchLines(asked, asked + args.asked.of_group);
+    asked += args.asked.of_group;
     AddGroupOfMany<kFormat, kTokens>(ExpandedGroup<kFormat>{group}, records,
                                      args.sums);
     group += ManyCodes<kFormat>::kGroupBytes;
@@ -279,9 +283,11 @@ struct ManyDecoder {
   static constexpr int64_t kTiles = 1;
   static constexpr int64_t kColumns = 8 * kGroup;
   static constexpr int64_t kBytes = 8 * ManyCodes<kWeights>::kGroupBytes;
-  // Asks for nothing ahead.
+  // The first slice of a panel asks for weights, the others for the next
+  // panel's activations.
   static constexpr int64_t kStepColumns = kGroup;
-  static int64_t PartsAhead(int64_t, int64_t) { return 0; }
+  static bool Asks() { return true; }
+  static int64_t PartsAhead(int64_t, int64_t) { return 1; }
   static void Finish() {}
 
   static void Expand(const std::byte* tile, int64_t cols, int64_t begin,
@@ -298,22 +304,27 @@ struct ManyDecoder {
     constexpr int64_t kMost = ManyCodes<kFormat>::kTokens;
     const int64_t slices = (args.tokens + kMost - 1) / kMost;
     const int64_t groups = args.columns / kGroup;
-    const int64_t asked_bytes = args.next_activations == nullptr
-                                    ? 0
-                                    : args.tokens * kRecordStep / slices;
+    constexpr int64_t kPlaces = AheadOfWeights::kPlaces;
+    AskedBytes asked = {args.ahead.from, kPlaces * args.ahead.step};
     for (int64_t slice = 0; slice < slices; ++slice) {
       const int64_t begin = slice * args.tokens / slices;
       const int64_t end = (slice + 1) * args.tokens / slices;
-      kAdd[end - begin - 1](
-          {.groups = args.weights,
-           .num_groups = groups,
-           .records = args.activations + begin * kRecordStep,
-           .step = args.tokens * kRecordStep,
-           .sums = args.sums + begin * kTileRows,
-           .asked = args.next_activations + slice * groups * asked_bytes,
-           .asked_bytes = asked_bytes});
+      kAdd[end - begin - 1]({.groups = args.weights,
+                             .num_groups = groups,
+                             .records = args.activations + begin * kRecordStep,
+                             .step = args.tokens * kRecordStep,
+                             .sums = args.sums + begin * kTileRows,
+                             .asked = asked});
+      if (slice > 0) {
+        asked.from += groups * asked.of_group;
+      } else if (args.next_activations != nullptr && slices > 1) {
+        asked = {args.next_activations,
+                 args.tokens * kRecordStep / (slices - 1)};
+      } else {
+        asked = {};
+      }
     }
-    return 0;
+    return kPlaces * args.ahead.bytes;
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "kernels/matmul/avx2_float.h"
 #include "kernels/matmul/expanded_walk.h"
+#include "kernels/matmul/prefetch.h"
 #include "kernels/matmul/rows_avx2.h"
 
 // Products in single precision for several tokens with AVX2. Sixteen rows and
@@ -17,6 +18,14 @@ namespace millrace::kernels {
 namespace {
 
 constexpr int64_t kWideTokens = 6;  // at a time
+constexpr int64_t kTurnColumns = 4;
+
+// Lines that are asked for in passing: each turn of kTurnColumns those of the
+// next `step` bytes.
+struct AskedLines {
+  const std::byte* from;
+  int64_t step;
+};
 
 // Decoded columns of a tile and what they are multiplied with.
 struct WideArgs {
@@ -25,7 +34,19 @@ struct WideArgs {
   int64_t x_stride;
   int64_t columns;
   float* sums;  // [token][16 rows], in and out
+  AskedLines asked;
 };
+
+template <int kTokens>
+__attribute__((always_inline)) inline void AddColumn(const float* w,
+                                                     const float* x,
+                                                     Two256 (&sums)[kTokens]) {
+  const Two256 weights = {_mm256_load_ps(w), _mm256_load_ps(w + 8)};
+#pragma GCC unroll 6
+  for (int t = 0; t < kTokens; ++t) {
+    FusedStep(sums[t], weights, _mm256_broadcast_ss(x + t));
+  }
+}
 
 // sums[t] = fma(w[c], x[c][t], sums[t]), columns ascending.
 template <int kTokens>
@@ -38,12 +59,20 @@ void AddWide(const WideArgs& args) {
   }
   const float* w = args.w;
   const float* x = args.x;
-  for (int64_t column = 0; column < args.columns; ++column) {
-    const Two256 weights = {_mm256_load_ps(w), _mm256_load_ps(w + 8)};
-#pragma GCC unroll 6
-    for (int t = 0; t < kTokens; ++t) {
-      FusedStep(sums[t], weights, _mm256_broadcast_ss(x + t));
+  const std::byte* asked = args.asked.from;
+  int64_t column = 0;
+  for (; column + kTurnColumns <= args.columns; column += kTurnColumns) {
+    PrefetchLines(asked, asked + args.asked.step);
+    asked += args.asked.step;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTurnColumns; ++i) {
+      AddColumn(w, x, sums);
+      w += kTileRows;
+      x += args.x_stride;
     }
+  }
+  for (; column < args.columns; ++column) {
+    AddColumn(w, x, sums);
     w += kTileRows;
     x += args.x_stride;
   }
@@ -62,9 +91,14 @@ struct WideDecoder {
   static constexpr int64_t kTiles = kNumTiles;
   static constexpr int64_t kColumns = kNumColumns;
   static constexpr int64_t kBytes = kColumns * kTileRows * 4;
-  // Asks for nothing ahead.
-  static constexpr int64_t kStepColumns = 1;
-  static int64_t PartsAhead(int64_t, int64_t) { return 0; }
+  // Each tile's first slice asks for one of the places.
+  static_assert(kTiles <= AheadOfWeights::kPlaces);
+  static constexpr int64_t kStepColumns = kTurnColumns;
+  static bool Asks() { return true; }
+  static int64_t PartsAhead(int64_t, int64_t) { return 1; }
+  static AskedLines AheadOfTile(const ExpandedArgs& args, int64_t tile) {
+    return {args.ahead.from + tile * args.ahead.apart, args.ahead.step};
+  }
   static void Finish() {}
 };
 
@@ -79,6 +113,7 @@ inline void AddWideTile(WideArgs args, int64_t tokens) {
   for (int64_t slice = 1; slice <= slices; ++slice) {
     const int64_t end = slice * tokens / slices;
     kAdd[end - begin - 1](args);
+    args.asked = {};
     args.x += end - begin;
     args.sums += (end - begin) * kTileRows;
     begin = end;
@@ -97,10 +132,11 @@ struct WideF32Decoder : WideDecoder<4, 64> {
                    .x = FloatsOf(args.activations),
                    .x_stride = args.tokens,
                    .columns = args.columns,
-                   .sums = args.sums + tile * kPanelTokens * kTileRows},
+                   .sums = args.sums + tile * kPanelTokens * kTileRows,
+                   .asked = AheadOfTile(args, tile)},
                   args.tokens);
     }
-    return 0;
+    return args.ahead.bytes;
   }
 };
 
@@ -118,9 +154,10 @@ struct WidePairsDecoder : WideDecoder<kNumTiles, kNumColumns> {
     SplitPanel panel(args);
     for (int64_t tile = 0; tile < args.num_tiles; ++tile) {
       panel.AddTile(args.weights + tile * Base::kBytes,
+                    Base::AheadOfTile(args, tile),
                     args.sums + tile * kPanelTokens * kTileRows);
     }
-    return 0;
+    return args.ahead.bytes;
   }
 
  protected:
@@ -135,12 +172,14 @@ struct WidePairsDecoder : WideDecoder<kNumTiles, kNumColumns> {
         SplitPairs(from + pair * tokens_, tokens_, odd, odd + kPanelTokens);
       }
     }
-    void AddTile(const std::byte* weights, float* sums) const {
+    void AddTile(const std::byte* weights, const AskedLines& asked,
+                 float* sums) const {
       AddWideTile({.w = FloatsOf(weights),
                    .x = x_,
                    .x_stride = kPanelTokens,
                    .columns = 2 * pairs_,
-                   .sums = sums},
+                   .sums = sums,
+                   .asked = asked},
                   tokens_);
     }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/rows_avx512.h"
 
@@ -116,6 +117,7 @@ struct WideDecoder {
   static constexpr int64_t kColumns = 64;
   static constexpr int64_t kBytes = kColumns * kTileRows * 4;
   static constexpr int64_t kStepColumns = kTurnColumns;
+  static bool Asks() { return AsksAhead(); }
   // The first parts of a panel have the other jobs.
   static int64_t PartsAhead(int64_t tokens, int64_t jobs) {
     const int64_t parts = (tokens + kWideTokens - 1) / kWideTokens - jobs;

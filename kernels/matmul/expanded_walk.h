@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/tile_walk.h"
 #include "kernels/matmul/token_block.h"
 
@@ -53,8 +52,9 @@ struct ExpandedArgs {
 //   Add(args)                             an ExpandedArgs; returns how far it
 //                                         asked ahead
 //   kStepColumns                          of AheadOfWeights
-//   PartsAhead(tokens, jobs)              parts of a panel that ask for
-//                                         weights, beside so many other jobs
+//   Asks()                                whether it asks for weights at all
+//   PartsAhead(tokens, jobs)              parts of a panel that do, beside so
+//                                         many other jobs
 //   Finish()                              of a call
 template <typename Decoder>
 class ExpandedWalk {
@@ -170,7 +170,7 @@ class ExpandedWalk {
     expanded_bytes_ = tile_bytes_ * columns / args_.cols;
     const int64_t of_place =
         expanded_bytes_ * Decoder::kTiles / AheadOfWeights::kPlaces;
-    part_bytes_ = parts == 0 || !AsksAhead() ? 0 : of_place / parts;
+    part_bytes_ = parts == 0 || !Decoder::Asks() ? 0 : of_place / parts;
     step_bytes_ = part_bytes_ * Decoder::kStepColumns / columns;
   }
 

@@ -134,7 +134,8 @@ void F32Panel(const PanelArgs& args) {
                  .x = FloatsOf(args.panel) + column * args.tokens,
                  .x_stride = args.tokens,
                  .columns = left < kColumns ? left : kColumns,
-                 .sums = args.sums},
+                 .sums = args.sums,
+                 .asked = {}},
                 args.tokens);
   }
 }

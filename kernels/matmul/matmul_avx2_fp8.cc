@@ -137,14 +137,14 @@ struct FastDecoder : WidePairsDecoder<2, kFp8Block> {
         Rows::Clear(of_block + at);
       }
       const std::byte* const weights = args.weights + tile * kBytes;
-      panel.AddTile(weights, of_block);
+      panel.AddTile(weights, Base::AheadOfTile(args, tile), of_block);
       const float scale = *FloatsOf(weights + kScaleAt);
       float* const sums = args.sums + tile * kPanelTokens * kTileRows;
       for (int64_t at = 0; at < num_sums; at += kTileRows) {
         FoldBlock(LoadColumn(of_block + at), scale, sums + at);
       }
     }
-    return 0;
+    return args.ahead.bytes;
   }
 };
 

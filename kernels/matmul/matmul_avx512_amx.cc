@@ -2,6 +2,7 @@
 
 #include "kernels/kernel_table.h"
 #include "kernels/matmul/amx_panel.h"
+#include "kernels/matmul/asks_ahead.h"
 #include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/matmul_avx512.h"
 #include "kernels/matmul/rows_avx512.h"
@@ -42,6 +43,7 @@ class AmxDecoder {
     return column / kGroup * Step(tokens);
   }
   static constexpr int64_t kStepColumns = kGroup;
+  static bool Asks() { return AsksAhead(); }
   static int64_t PartsAhead(int64_t, int64_t) { return 1; }
   int64_t Add(const ExpandedArgs& args) {
     if (args.tokens != configured_) {
