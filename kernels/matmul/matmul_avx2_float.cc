@@ -95,16 +95,24 @@ struct F16Decoder : WideF32Decoder {
   }
 };
 
+// Pairs of columns from `begin` on, each as kFirst and then the other one.
+template <typename Source, Two256 Pairs256::*kFirst, Two256 Pairs256::*kSecond>
+void ExpandPairs(const std::byte* tile, int64_t begin, int64_t end,
+                 std::byte* out) {
+  float* w = FloatsAt(out);
+  for (int64_t k = begin; k < end; k += 2, w += 2 * kTileRows) {
+    const Pairs256 pairs = Source::Load(tile + 32 * k);
+    StoreColumn(pairs.*kFirst, w);
+    StoreColumn(pairs.*kSecond, w + kTileRows);
+  }
+}
+
 struct Bf16ExactDecoder : WideF32Decoder {
   static constexpr WeightFormat kFormat = WeightFormat::kBf16;
   static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
                      std::byte* out) {
-    float* w = FloatsAt(out);
-    for (int64_t k = begin; k < end; k += 2, w += 2 * kTileRows) {
-      const Pairs256 pairs = Bf16ExactSource::Load(tile + 32 * k);
-      StoreColumn(pairs.even, w);
-      StoreColumn(pairs.odd, w + kTileRows);
-    }
+    ExpandPairs<Bf16ExactSource, &Pairs256::even, &Pairs256::odd>(tile, begin,
+                                                                  end, out);
   }
 };
 
@@ -112,12 +120,8 @@ struct Bf16FastDecoder : WidePairsDecoder<> {
   static constexpr WeightFormat kFormat = WeightFormat::kBf16;
   static void Expand(const std::byte* tile, int64_t, int64_t begin, int64_t end,
                      std::byte* out) {
-    float* w = FloatsAt(out);
-    for (int64_t k = begin; k < end; k += 2, w += 2 * kTileRows) {
-      const Pairs256 pairs = Bf16FastSource::Load(tile + 32 * k);
-      StoreColumn(pairs.odd, w);
-      StoreColumn(pairs.even, w + kTileRows);
-    }
+    ExpandPairs<Bf16FastSource, &Pairs256::odd, &Pairs256::even>(tile, begin,
+                                                                 end, out);
   }
 };
 
