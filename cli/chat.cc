@@ -195,15 +195,15 @@ absl::Status ChatCommand::Run(Console& console) {
 }
 
 void ChatCommand::Converse(ModelHost& host, Console& console) {
+  if (Interrupts() > 0) {
+    return;  // it came while the model was loaded
+  }
   LineReader lines;
-  while (console.OutStatus().ok()) {
-    ForgetInterrupts();
+  while (!TerminationRequested() && console.OutStatus().ok()) {
     const std::optional<std::string> line = lines.Read("> ");
-    if (!line.has_value() || TerminationRequested()) {
+    if (!line.has_value()) {
       break;
     }
-    // One that only dropped what was being typed is not for the answer.
-    ForgetInterrupts();
     if (absl::StripAsciiWhitespace(*line).empty()) {
       continue;
     }
@@ -215,8 +215,8 @@ void ChatCommand::Converse(ModelHost& host, Console& console) {
     } else if (*next == Next::kEnd) {
       break;
     }
-    if (TerminationRequested()) {
-      break;
+    if (lines.terminal()) {
+      ForgetInterrupts();  // one that came as the answer ended
     }
   }
 }
@@ -238,6 +238,7 @@ void ChatCommand::Reply(const std::string& line, ModelHost& host,
     return;
   }
   if (answer->finish_reason == kInterrupted) {
+    ForgetInterrupts();
     console.Note("stopped");
     if (answer->text.empty()) {
       messages_.pop_back();

@@ -31,7 +31,12 @@ std::optional<std::string> LineReader::Read(const std::string& prompt) {
     return ReadPlain();
   }
   const std::unique_ptr<char, FreeDeleter> line(readline(prompt.c_str()));
-  if (line == nullptr && Interrupts() > 0 && !TerminationRequested()) {
+  const bool interrupted = Interrupts() > 0;
+  ForgetInterrupts();
+  if (TerminationRequested()) {
+    return std::nullopt;
+  }
+  if (line == nullptr && interrupted) {
     std::fputs("\n", stdout);  // Ctrl-C: editline gives the line up
     return std::string();
   }

@@ -10,9 +10,10 @@ namespace millrace::cli {
 class LineReader {
  public:
   LineReader();
+  [[nodiscard]] bool terminal() const { return terminal_; }
   // The next line without its end; nothing at the end of input. An interrupt on
-  // a terminal drops the line and gives an empty one; elsewhere, where nobody
-  // could type another, it is the end.
+  // a terminal drops the line, gives an empty one, and is forgotten; elsewhere,
+  // where nobody could type another, it is the end.
   std::optional<std::string> Read(const std::string& prompt);
 
  private:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What surrounds a command may go wrong at any time: standard streams that are
 closed, full or no longer read, and interrupts in every phase."""
+import itertools
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import select
 import signal
 import socket
 import subprocess
+import time
 
 import cluster
 
@@ -98,8 +100,11 @@ class StreamsTest(cluster.ModelTest):
             for stream in (process.stdin, process.stdout, process.stderr):
                 stream.close()
         self.addCleanup(end)
-        cluster.wait_for(lambda: catches(process.pid, signal.SIGINT),
-                         "catching of SIGINT")
+        # With no pause: what is sent then arrives while the model is loaded.
+        deadline = time.monotonic() + cluster.PATIENCE
+        while not catches(process.pid, signal.SIGINT):
+            self.assertLess(time.monotonic(), deadline,
+                            "SIGINT is not caught")
         return process
 
     def test_output_that_cannot_be_written(self):
@@ -169,15 +174,17 @@ class StreamsTest(cluster.ModelTest):
                 server.terminate()
                 self.assertEqual(server.wait(timeout=cluster.PATIENCE), 0)
 
-    def test_interrupts_while_input_is_awaited(self):
-        for command in ("run", "tokenize", "chat"):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                with self.subTest(command=command, signal=number):
-                    process = self.start(command, self.model)
-                    process.send_signal(number)
-                    self.assertEqual(process.wait(timeout=cluster.PATIENCE),
-                                     130)
-                    self.assertEqual(process.stdout.read(), "")
+    def test_interrupts_before_and_while_input_is_awaited(self):
+        moments = [k / 1000 for k in range(30)] + [0.3]  # loading takes 10 ms
+        for command, number, pause in itertools.product(
+                ("run", "tokenize", "chat"), (signal.SIGINT, signal.SIGTERM),
+                moments):
+            with self.subTest(command=command, signal=number, pause=pause):
+                process = self.start(command, self.model)
+                time.sleep(pause)
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=cluster.PATIENCE), 130)
+                self.assertEqual(process.stdout.read(), "")
 
     def test_interrupt_of_a_worker_that_dials(self):
         """A coordinator that takes connections and says nothing: the worker
@@ -206,6 +213,16 @@ class StreamsTest(cluster.ModelTest):
         self.assertEqual(process.wait(timeout=cluster.PATIENCE), 130)
         with open(session, encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["messages"]), 2)
+
+    def test_interrupt_right_behind_an_answer(self):
+        """It is for the program, which has nothing else to stop: nobody types
+        again on a pipe."""
+        process = self.start("chat", self.model, "--max-tokens", "6", "--json")
+        process.stdin.write("Hello\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=cluster.PATIENCE), 130)
 
     def test_session_survives_a_kill(self):
         session = os.path.join(self.folder.name, "killed.json")
