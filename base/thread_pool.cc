@@ -24,11 +24,12 @@ constexpr int kPausesPerClockRead = 32;
 constexpr int64_t kJoinSpinNanoseconds = 20'000;
 
 // A wait is looked at from kSuspectNanoseconds on. It is a stall where, from
-// then to its end, kStallNanoseconds or more, a worker was without a processor
-// for more than half of the time; long chunks alone are none. Two stalls within
-// kStallsNear, or within ten times what the second took, leave a thread out, at
-// first for kParkLeast, for twice as long each time that stalls come back soon
-// after its return.
+// then to its end, kStallNanoseconds or more, a worker that it lasted for was
+// without a processor for more than half of the time; long chunks alone are
+// none. Two stalls within kStallsNear, or within ten times what the second
+// took, leave one thread out, whichever, since none has a processor of its own:
+// at first for kParkLeast, for twice as long each time that stalls come back
+// soon after its return.
 constexpr int64_t kSuspectNanoseconds = 100'000;
 constexpr int64_t kStallNanoseconds = 300'000;
 constexpr int64_t kStallsNear = 50'000'000;
@@ -212,6 +213,8 @@ void ThreadPool::Join(int64_t num_chunks) {
     if (suspected == 0 && NowNanoseconds() - start > kSuspectNanoseconds) {
       BeginSuspicion();
       suspected = NowNanoseconds();
+    } else if (suspected != 0) {
+      ClearTheFinished();
     }
   }
   const int64_t now = NowNanoseconds();
@@ -227,6 +230,15 @@ void ThreadPool::BeginSuspicion() {
     worker.used_before = worker.working.load(std::memory_order_relaxed)
                              ? Nanoseconds(worker.clock)
                              : -1;
+  }
+}
+
+void ThreadPool::ClearTheFinished() {
+  for (int thread = 1; thread < num_threads(); ++thread) {
+    Thread& worker = threads_[static_cast<size_t>(thread)];
+    if (!worker.working.load(std::memory_order_relaxed)) {
+      worker.used_before = -1;
+    }
   }
 }
 

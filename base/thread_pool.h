@@ -54,8 +54,8 @@ class ThreadPool {
     return std::min(thread, active_threads()) * num_chunks / active_threads();
   }
 
-  // What `thread` will read first in a later operation: it asks for that while
-  // it waits, from the next operation's end on, until the list is replaced.
+  // What `thread` will read first in a later operation: it asks for that
+  // whenever it waits, once, until the list is replaced.
   void SetReadAhead(int thread, std::span<const ReadAhead::Piece> pieces) {
     threads_[static_cast<size_t>(thread)].read_ahead.Set(pieces);
   }
@@ -105,6 +105,8 @@ class ThreadPool {
   // Of a wait that grows long: notes what the workers on whom it waits have
   // used of a processor, and later whether one of them had none to run on.
   void BeginSuspicion();
+  // Those that have ended are not what the wait lasts for.
+  void ClearTheFinished();
   [[nodiscard]] bool SomeoneHadNoProcessor(int64_t waited) const;
   void NoteStall(int64_t now, int64_t waited);
   void ReturnParked();

@@ -141,7 +141,7 @@ struct ExactFewKernel {
 
 template <WeightFormat kFormat>
 void MatMulExact(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens < kFewestWide) {
+  if (args.num_tokens < kFewestExpanded) {
     MatMulTiles<ExactFewKernel<kFormat>>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<ExactDecoder<kFormat>>(args).Run(tile_begin, tile_end);

@@ -11,7 +11,7 @@
 #include "kernels/matmul/expanded_walk.h"
 #include "kernels/matmul/rows_avx2.h"
 
-// Fast products of quantised tiles with AVX2. Sixteen rows meet three or four
+// Fast products of quantised tiles with AVX2. Sixteen rows meet two to four
 // tokens at a time, whose sums stay in the first-level cache; for more tokens
 // groups are decoded once for all panels of a block. See tile_walk.h for the
 // unnamed namespace.
@@ -299,9 +299,10 @@ struct ManyDecoder {
   }
   static int64_t Add(const ExpandedArgs& args) {
     using AddFn = void (*)(const ManyArgs& args);
-    static constexpr AddFn kAdd[] = {AddMany<kFormat, 1>, AddMany<kFormat, 2>,
-                                     AddMany<kFormat, 3>, AddMany<kFormat, 4>};
     constexpr int64_t kMost = ManyCodes<kFormat>::kTokens;
+    static constexpr AddFn kAdd[] = {AddMany<kFormat, 1>, AddMany<kFormat, 2>,
+                                     AddMany<kFormat, 3>,
+                                     AddMany<kFormat, kMost>};
     const int64_t slices = (args.tokens + kMost - 1) / kMost;
     const int64_t groups = args.columns / kGroup;
     constexpr int64_t kPlaces = AheadOfWeights::kPlaces;
@@ -328,15 +329,16 @@ struct ManyDecoder {
   }
 };
 
-// Three or four tokens against a tile that comes from memory: as many, but not
-// worth decoding first.
-template <WeightFormat kFormat, int kTokens>
-void AddFromTile(const PanelArgs& args) {
+// The tokens [first, first + kTokens) of a panel of kOf against a tile where it
+// stands.
+template <WeightFormat kFormat, int kTokens, int kOf>
+void AddSlice(const PanelArgs& args, int first) {
   using Reader = Reader256<kFormat>;
+  float* const sums = args.sums + first * kTileRows;
   for (int t = 0; t < kTokens; ++t) {
-    Rows256::Clear(args.sums + t * kTileRows);
+    Rows256::Clear(sums + t * kTileRows);
   }
-  const std::byte* records = args.panel;
+  const std::byte* records = args.panel + first * kRecordStep;
   ForEachGroup<kFormat>(
       args.tile, args.cols, true,
       [&](const std::byte* codes, const RecordPlace& place, const SixBits& six,
@@ -345,19 +347,45 @@ void AddFromTile(const PanelArgs& args) {
             codes,
             {Reader::ReadScales(place, six, in_record, 0),
              Reader::ReadScales(place, six, in_record, 1)}};
-        AddGroupOfMany<kFormat, kTokens>(group, records, args.sums);
-        records += kTokens * kRecordStep;
+        AddGroupOfMany<kFormat, kTokens>(group, records, sums);
+        records += kOf * kRecordStep;
       });
+}
+
+// A panel of few tokens, for which decoding a tile first does not pay. Where
+// there are two slices the second finds the tile in the first-level cache.
+template <WeightFormat kFormat, int kTokens>
+void AddFromTile(const PanelArgs& args) {
+  if constexpr (kTokens <= 4) {
+    AddSlice<kFormat, kTokens, kTokens>(args, 0);
+  } else {
+    constexpr int kFirst = (kTokens + 1) / 2;
+    AddSlice<kFormat, kFirst, kTokens>(args, 0);
+    AddSlice<kFormat, kTokens - kFirst, kTokens>(args, kFirst);
+  }
 }
 
 template <WeightFormat kWeights>
 struct FewKernel {
   static constexpr WeightFormat kFormat = kWeights;
   static constexpr ActivationForm kForm = ActivationForm::kInt8;
+  // Twice as many of codes that one run adds up: they are the quickest, decoded
+  // ones too.
+  using Codes = ManyCodes<kFormat>;
+  static constexpr int64_t kMost = Codes::kRun == Codes::kQuadsOfPart ? 8 : 4;
+
   static int SideTiles(int64_t) { return 1; }
   static PanelFn Choose(int64_t tokens, int) {
+    if constexpr (kMost == 8) {
+      static constexpr PanelFn kTwice[] = {
+          AddFromTile<kFormat, 5>, AddFromTile<kFormat, 6>,
+          AddFromTile<kFormat, 7>, AddFromTile<kFormat, 8>};
+      if (tokens > 4) {
+        return kTwice[tokens - 5];
+      }
+    }
     return tokens == 1   ? FastFew<PairSums<kFormat>, 1>
-           : tokens == 2 ? FastFew<PairSums<kFormat>, 2>
+           : tokens == 2 ? AddFromTile<kFormat, 2>
            : tokens == 3 ? AddFromTile<kFormat, 3>
                          : AddFromTile<kFormat, 4>;
   }
@@ -365,7 +393,7 @@ struct FewKernel {
 
 template <WeightFormat kFormat>
 void MatMulFast(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens <= kFewTokens) {
+  if (args.num_tokens <= FewKernel<kFormat>::kMost) {
     MatMulTiles<FewKernel<kFormat>>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<ManyDecoder<kFormat>>(args).Run(tile_begin, tile_end);

@@ -191,7 +191,7 @@ struct WidePairsDecoder : WideDecoder<kNumTiles, kNumColumns> {
 };
 
 // Tokens from which on weights are decoded before they are multiplied.
-constexpr int64_t kFewestWide = 4;
+constexpr int64_t kFewestExpanded = 4;
 
 }  // namespace
 }  // namespace millrace::kernels

@@ -2,7 +2,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -155,7 +154,8 @@ inline int64_t AddWidePanel(const ExpandedArgs& args, const float* x,
       part.asked = {ahead, args.ahead.apart, args.ahead.step};
       ahead += args.ahead.bytes;
     }
-    kChoose[args.num_tiles - 1](std::min(args.tokens - t, kWideTokens))(part);
+    const int64_t left = args.tokens - t;
+    kChoose[args.num_tiles - 1](left < kWideTokens ? left : kWideTokens)(part);
     part.x += kWideTokens;
     part.sums += kWideTokens * kTileRows;
   }
@@ -163,7 +163,7 @@ inline int64_t AddWidePanel(const ExpandedArgs& args, const float* x,
 }
 
 // With fewer tokens BF16 tiles are not decoded before they are multiplied.
-constexpr int64_t kFewestWide = 5;
+constexpr int64_t kFewestExpanded = 5;
 
 }  // namespace
 }  // namespace millrace::kernels

@@ -14,11 +14,11 @@ namespace {
 // Weights that are expanded next, from several places in turn (prefetch.h): of
 // each of the tiles side by side, or the quarters of one.
 struct AheadOfWeights {
-  static constexpr int kPlaces = 4;
-  const std::byte* from;  // of the first place
-  int64_t apart;          // from place to place
-  int64_t bytes;          // of a place for a part of a panel
-  int64_t step;           // for Decoder::kStepColumns of them
+  static constexpr int kPlaces = 4;  // at most, and of one tile
+  const std::byte* from;             // of the first place
+  int64_t apart;                     // from place to place
+  int64_t bytes;                     // of a place for a part of a panel
+  int64_t step;                      // for Decoder::kStepColumns of them
 };
 
 // Some columns of tiles, decoded, against a panel.
@@ -168,8 +168,9 @@ class ExpandedWalk {
     const int64_t columns =
         args_.cols < Decoder::kColumns ? args_.cols : Decoder::kColumns;
     expanded_bytes_ = tile_bytes_ * columns / args_.cols;
-    const int64_t of_place =
-        expanded_bytes_ * Decoder::kTiles / AheadOfWeights::kPlaces;
+    const int64_t of_place = Decoder::kTiles == 1
+                                 ? expanded_bytes_ / AheadOfWeights::kPlaces
+                                 : expanded_bytes_;
     part_bytes_ = parts == 0 || !Decoder::Asks() ? 0 : of_place / parts;
     step_bytes_ = part_bytes_ * Decoder::kStepColumns / columns;
   }

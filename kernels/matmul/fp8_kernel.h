@@ -8,7 +8,7 @@
 #include "kernels/quant/fp8_tile.h"
 
 // Products of FP8 tiles whose codes become numbers on the way into the fused
-// steps, for every instruction set; see tile_walk.h for why everything is in an
+// steps, with AVX2 and AVX-512; see tile_walk.h for why everything is in an
 // unnamed namespace.
 //
 // A Source says how a quad of four columns is taken:

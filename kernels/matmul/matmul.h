@@ -30,10 +30,12 @@ int64_t PackedActivationBytes(ActivationForm form, int64_t num_tokens,
 int64_t NumPanels(int64_t num_tokens);
 int64_t PanelBegin(int64_t num_tokens, int64_t panel);
 
+// Extents are positive here and below, cols a whole number of the format's
+// blocks.
 struct PackActivationsArgs {
   // Token t is row `row_index[t]` of x, or row t where row_index is null.
-  const float* x;  // [*, cols] f32
-  int64_t x_stride;
+  const float* x;            // [*, cols] f32
+  int64_t x_stride;          // >= cols
   const int32_t* row_index;  // [num_tokens] or null
   int64_t num_tokens;
   int64_t cols;
@@ -46,10 +48,13 @@ using PackActivationsFn = void (*)(const PackActivationsArgs& args,
 
 // y[t,o] = bias[o] + sum_i x[t,i] * w[o,i]
 struct MatMulArgs {
-  const std::byte* tiles;   // w [rows, cols] as tiles (quant/tile.h)
-  int64_t rows;             // out features
-  int64_t cols;             // in features
-  const std::byte* packed;  // x [num_tokens, cols] as packed above
+  const std::byte* tiles;  // w [rows, cols] as tiles (quant/tile.h), 64-byte
+                           // aligned
+  int64_t rows;            // out features
+  int64_t cols;            // in features
+  // x [num_tokens, cols] as packed above, in the ActivationFormFor() the
+  // product's mode and format.
+  const std::byte* packed;
   int64_t num_tokens;
   const float* bias;  // [rows] or null; added after the product
   // [num_tokens, rows] f32, row stride y_stride >= rows; must not alias the

@@ -164,7 +164,7 @@ struct FloatKernel256 {
 
 template <typename Source, typename Decoder>
 void MatMulFloat(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens < kFewestWide) {
+  if (args.num_tokens < kFewestExpanded) {
     MatMulTiles<FloatKernel256<Source, nullptr>>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<Decoder>(args).Run(tile_begin, tile_end);

@@ -167,7 +167,7 @@ struct FewTokens {
 };
 
 void MatMulFast(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens < kFewestWide) {
+  if (args.num_tokens < kFewestExpanded) {
     MatMulTiles<FewTokens>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<FastDecoder>(args).Run(tile_begin, tile_end);

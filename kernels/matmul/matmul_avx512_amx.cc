@@ -11,7 +11,7 @@ namespace millrace::kernels {
 namespace {
 
 // With fewer tokens the byte dot instruction is as fast.
-constexpr int64_t kFewestTokens = 5;
+constexpr int64_t kFewestExpanded = 5;
 
 using AmxPanelFn = void (*)(const AmxArgs& args);
 
@@ -90,7 +90,7 @@ class AmxDecoder {
 
 template <WeightFormat kFormat, const MatMulPair& kFew>
 void MatMulAmx(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens < kFewestTokens) {
+  if (args.num_tokens < kFewestExpanded) {
     kFew.fast(args, tile_begin, tile_end);
     return;
   }

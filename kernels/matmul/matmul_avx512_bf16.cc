@@ -1,7 +1,6 @@
 // BF16 weights by the paired dot instruction, and the check that it computes
 // what two fused steps do: other makers may have built it differently.
 
-#include <bit>
 #include <cstring>
 
 #include "kernels/matmul/avx512_float.h"

@@ -91,7 +91,7 @@ struct Bf16FastDecoder : WideDecoder {
 };
 
 void MatMulBf16(const MatMulArgs& args, int64_t tile_begin, int64_t tile_end) {
-  if (args.num_tokens < kFewestWide) {
+  if (args.num_tokens < kFewestExpanded) {
     MatMulTiles<FloatKernel512<Bf16FastSource>>(args, tile_begin, tile_end);
   } else {
     ExpandedWalk<Bf16FastDecoder>(args).Run(tile_begin, tile_end);

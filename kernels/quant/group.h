@@ -26,6 +26,7 @@ struct GroupValues {
 };
 
 // Group `group` of as many stored rows (any alignment) as `out` has elements.
+// The format is one of groups, as for LayoutOf.
 void ReadStoredGroups(WeightFormat format, const std::byte* rows,
                       int64_t row_stride, int64_t group,
                       std::span<GroupCodes> out);

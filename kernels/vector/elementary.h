@@ -8,8 +8,8 @@
 // The elementary functions of the data path, built of correctly rounded steps
 // alone, so that they have the same bits everywhere; libm differs between
 // libraries. Definitions for scalar code; files compiled for one instruction
-// set use kernels/vector/functions.h and must not include this header, whose
-// inline functions the linker may share with the whole program.
+// set use kernels/vector/functions_vector.h and must not include this header,
+// whose inline functions the linker may share with the whole program.
 namespace millrace::kernels::scalar {
 
 // Relative error 8e-8. 0 below -87, infinity above 88.

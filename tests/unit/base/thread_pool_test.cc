@@ -90,5 +90,32 @@ TEST(ThreadPool, LeavesOutAThreadWithoutAProcessorForAWhile) {
   EXPECT_EQ(pool.active_threads(), 2);
 }
 
+// A worker that had ended its short chunk long before a long one did has not
+// lacked a processor.
+TEST(ThreadPool, ChunksOfUnequalLengthLeaveNobodyOut) {
+  const auto compute = [](absl::Duration time) {
+    const absl::Time end = absl::Now() + time;
+    while (absl::Now() < end) {
+    }
+  };
+  bool all_stayed = false;
+  // More than once: the machine may have something else to do.
+  for (int attempt = 0; attempt < 20 && !all_stayed; ++attempt) {
+    ThreadPool pool(3);
+    for (int round = 0; round < 4; ++round) {
+      std::atomic<int> came{0};
+      pool.Run(3, [&](int64_t, int thread) {
+        came.fetch_add(1);
+        while (came.load() < 3) {
+          std::this_thread::yield();
+        }
+        compute(absl::Milliseconds(thread == 2 ? 40 : thread));
+      });
+    }
+    all_stayed = pool.active_threads() == 3;
+  }
+  EXPECT_TRUE(all_stayed);
+}
+
 }  // namespace
 }  // namespace millrace
