@@ -1,9 +1,10 @@
 #include "cli/console.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"
@@ -11,21 +12,26 @@
 #include "base/error.h"
 #include "base/mutex.h"
 #include "boost/json/object.hpp"
+#include "cli/interrupt.h"
 
 namespace millrace::cli {
 namespace {
 
-// 0, or the errno of the write that failed.
+// A pipe with room takes as much without waiting.
+constexpr size_t kPieceBytes = PIPE_BUF;
+
+// 0, or the errno of the write that failed: EINTR where an interrupt came and
+// the reader does not read.
 int WriteAll(int descriptor, absl::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t put = write(descriptor, bytes.data(), bytes.size());
+    if (!AwaitRoom(descriptor)) {
+      return EINTR;
+    }
+    const ssize_t put =
+        write(descriptor, bytes.data(), std::min(bytes.size(), kPieceBytes));
     if (put >= 0) {
       bytes.remove_prefix(static_cast<size_t>(put));
-    } else if (errno == EAGAIN) {
-      // Somebody who shares the pipe has made it non-blocking.
-      pollfd room = {descriptor, POLLOUT, 0};
-      poll(&room, 1, -1);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       return errno;
     }
   }

@@ -16,6 +16,7 @@
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/model_host.h"
 #include "cli/model_report.h"
 #include "cli/planned_model.h"
 #include "cli/sheet_report.h"
@@ -54,8 +55,7 @@ class InspectCommand final : public Command {
     if (const std::string config = LoneConfig(path_); !config.empty()) {
       return InspectConfig(config, console);
     }
-    MILLRACE_ASSIGN_OR_RETURN(const auto checkpoint,
-                              model::Checkpoint::Open(path_));
+    MILLRACE_ASSIGN_OR_RETURN(const auto checkpoint, OpenCheckpoint(path_));
     json::object report = ModelReport(checkpoint->spec());
     json::array files;
     for (const std::string& file : checkpoint->files()) {

@@ -18,14 +18,26 @@ namespace {
 // pipe wakes whoever waits.
 std::atomic<int> interrupts{0};
 std::atomic<bool> terminated{false};
+std::atomic<bool> ends_program{false};
 int wake_pipe[2] = {-1, -1};
+
+// The first asks, the second means "at once"; who sends another has waited for
+// something that does not come.
+constexpr int kInterruptsMost = 3;
+
+// For a reader that is slow, not gone, when an interrupt comes.
+constexpr int kRoomMilliseconds = 1000;
 
 void OnSignal(int number) {
   const int saved = errno;
   if (number == SIGTERM) {
     terminated.store(true, std::memory_order_relaxed);
   }
-  interrupts.fetch_add(1, std::memory_order_relaxed);
+  if (interrupts.fetch_add(1, std::memory_order_relaxed) + 1 >=
+          kInterruptsMost ||
+      ends_program.load(std::memory_order_relaxed)) {
+    _exit(kExitInterrupted);
+  }
   const char byte = 0;
   [[maybe_unused]] const ssize_t put = write(wake_pipe[1], &byte, 1);
   errno = saved;
@@ -34,6 +46,13 @@ void OnSignal(int number) {
 void EmptyPipe() {
   char bytes[64];
   while (read(wake_pipe[0], bytes, sizeof(bytes)) > 0) {
+  }
+}
+
+// An interrupt on another thread may write after it was forgotten.
+void EmptyPipeOfForgotten() {
+  if (Interrupts() == 0) {
+    EmptyPipe();
   }
 }
 
@@ -83,12 +102,23 @@ bool TerminationRequested() {
 }
 
 void ForgetInterrupts() {
-  EmptyPipe();
+  // In this order: one that comes between is counted, and who waits looks at
+  // the count first.
   interrupts.store(0, std::memory_order_relaxed);
+  EmptyPipe();
   if (TerminationRequested()) {
     interrupts.store(1, std::memory_order_relaxed);  // that one stays
   }
 }
+
+InterruptEndsProgram::InterruptEndsProgram() {
+  ends_program.store(true);
+  if (Interrupts() > 0) {
+    _exit(kExitInterrupted);  // came before
+  }
+}
+
+InterruptEndsProgram::~InterruptEndsProgram() { ends_program.store(false); }
 
 bool AwaitInterrupt(absl::Duration timeout) {
   const bool forever = timeout == absl::InfiniteDuration();
@@ -110,8 +140,20 @@ bool AwaitInput(int descriptor) {
     if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
       return true;
     }
+    EmptyPipeOfForgotten();
   }
   return false;
+}
+
+bool AwaitRoom(int descriptor) {
+  pollfd descriptors[] = {{descriptor, POLLOUT, 0}, {wake_pipe[0], POLLIN, 0}};
+  while (Interrupts() == 0) {
+    if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
+      return true;
+    }
+    EmptyPipeOfForgotten();
+  }
+  return poll(descriptors, 1, kRoomMilliseconds) > 0;
 }
 
 bool AwaitInterruptAfter(int seen, absl::Duration timeout) {

@@ -16,8 +16,20 @@ void HoldStandardStreams(char** argv);
 // before any other thread. Any thread may ask.
 void CatchInterrupts();
 
-// Number of interrupts so far; a second one means "at once".
+// Number of interrupts so far; a second one means "at once". A third ends the
+// program where it stands.
 [[nodiscard]] int Interrupts();
+
+// While it lives an interrupt ends the program where it stands, with
+// kExitInterrupted: around reading that may take long, holds nothing that must
+// be put away, and asks nobody. Main thread, one at a time.
+class InterruptEndsProgram {
+ public:
+  InterruptEndsProgram();
+  ~InterruptEndsProgram();
+  InterruptEndsProgram(const InterruptEndsProgram&) = delete;
+  InterruptEndsProgram& operator=(const InterruptEndsProgram&) = delete;
+};
 
 // Whether SIGTERM has come: the program is to end, whatever it does.
 [[nodiscard]] bool TerminationRequested();
@@ -32,6 +44,11 @@ bool AwaitInterrupt(absl::Duration timeout);
 // Waits until `descriptor` can be read or is at its end; false when an
 // interrupt came first, or was there already.
 [[nodiscard]] bool AwaitInput(int descriptor);
+
+// Waits until some bytes, up to a page of them, can be written to `descriptor`
+// without waiting, or writing would fail; false when an interrupt came and a
+// second passed, or came first. Any thread.
+[[nodiscard]] bool AwaitRoom(int descriptor);
 
 // Waits until there are more interrupts than the `seen` that the caller knows
 // of; false when `timeout`, which is finite, passed first. One thread at a

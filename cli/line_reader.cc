@@ -50,6 +50,9 @@ std::optional<std::string> LineReader::Read(const std::string& prompt) {
 }
 
 std::optional<std::string> LineReader::ReadPlain() {
+  if (Interrupts() > 0) {
+    return std::nullopt;  // whatever was read ahead
+  }
   size_t searched = 0;
   size_t end = ahead_.find('\n');
   while (end == std::string::npos && !ended_) {

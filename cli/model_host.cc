@@ -15,8 +15,15 @@
 
 namespace millrace::cli {
 
+absl::StatusOr<std::unique_ptr<model::Checkpoint>> OpenCheckpoint(
+    const std::string& model) {
+  const InterruptEndsProgram guard;
+  return model::Checkpoint::Open(model);
+}
+
 absl::StatusOr<ModelHost> OpenModel(const std::string& model,
                                     ComputeOptions compute) {
+  const InterruptEndsProgram guard;
   ModelHost host;
   MILLRACE_ASSIGN_OR_RETURN(host.checkpoint, model::Checkpoint::Open(model));
   MILLRACE_RETURN_IF_ERROR(FitToModel(host.checkpoint->spec(), compute));

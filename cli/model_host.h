@@ -24,7 +24,11 @@ struct ModelHost {
   absl::Duration load_time;
 };
 
-// Opens the checkpoint and its tokenizer; no weights are read.
+// Reads what surrounds the weights, which may take long on a slow disk: an
+// interrupt meanwhile ends the program.
+absl::StatusOr<std::unique_ptr<model::Checkpoint>> OpenCheckpoint(
+    const std::string& model);
+// Opens the checkpoint and its tokenizer, likewise; no weights are read.
 absl::StatusOr<ModelHost> OpenModel(const std::string& model,
                                     ComputeOptions compute);
 // Loads the weights and starts the pipeline, with progress on the console.

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/model_host.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/digest.h"
 #include "model/checkpoint/hf_config.h"
@@ -181,7 +182,7 @@ absl::StatusOr<PlannedModel> OpenPlannedModel(const std::string& path) {
     return OpenConfig(config);
   }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<model::Checkpoint> checkpoint,
-                            model::Checkpoint::Open(path));
+                            OpenCheckpoint(path));
   PlannedModel out;
   out.spec = checkpoint->spec();
   out.sheet = planner::SheetOfSpec(out.spec);

@@ -18,6 +18,7 @@
 #include "boost/json/object.hpp"
 #include "cli/batch_lines.h"
 #include "cli/commands.h"
+#include "cli/model_host.h"
 #include "cli/prompt_input.h"
 #include "model/chat/chat_template.h"
 #include "model/chat/prompt.h"
@@ -150,7 +151,7 @@ class RenderCommand final : public Command {
     }
     MILLRACE_ASSIGN_OR_RETURN(
         const std::unique_ptr<model::Checkpoint> checkpoint,
-        model::Checkpoint::Open(model_));
+        OpenCheckpoint(model_));
     if (checkpoint->chat_template() == nullptr) {
       return InputError(model_, "has no chat template",
                         "give one with --template FILE");

@@ -128,13 +128,12 @@ absl::StatusOr<std::unique_ptr<coordinator::ApiServer>> StartApi(
 void ServeUntilInterrupted(coordinator::ApiServer& server, Console& console) {
   AwaitInterrupt(absl::InfiniteDuration());
   console.Note("stopping: running answers may end, send again to cut them");
-  const int seen = Interrupts();
   std::atomic<bool> drained{false};
   std::thread drain([&server, &drained] {
     server.Drain(kDrainDeadline);
     drained = true;
   });
-  while (!drained && !AwaitInterruptAfter(seen, kDrainPoll)) {
+  while (!drained && !AwaitInterruptAfter(1, kDrainPoll)) {
   }
   if (!drained) {
     console.Note("cutting the running answers");

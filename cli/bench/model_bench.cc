@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/bench/bench_options.h"
 #include "cli/bench/timed_sequences.h"
+#include "cli/model_host.h"
 #include "kernels/kernel_table.h"
 #include "model/spec/model_costs.h"
 
@@ -63,8 +64,7 @@ absl::StatusOr<std::unique_ptr<ModelBench>> ModelBench::Open(
   ModelHost host;
   MILLRACE_ASSIGN_OR_RETURN(host.compute, Validate(flags.compute, false));
   // Random token ids need no tokenizer.
-  MILLRACE_ASSIGN_OR_RETURN(host.checkpoint,
-                            model::Checkpoint::Open(flags.model));
+  MILLRACE_ASSIGN_OR_RETURN(host.checkpoint, OpenCheckpoint(flags.model));
   MILLRACE_RETURN_IF_ERROR(FitToModel(host.checkpoint->spec(), host.compute));
   std::unique_ptr<ModelBench> bench(new ModelBench(std::move(host)));
   bench->context_given_ = flags.compute.context.has_value();

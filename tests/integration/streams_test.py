@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What surrounds a command may go wrong at any time: standard streams that are
 closed, full or no longer read, and interrupts in every phase."""
+import fcntl
 import itertools
 import json
 import os
@@ -9,6 +10,8 @@ import select
 import signal
 import socket
 import subprocess
+import sys
+import termios
 import time
 
 import cluster
@@ -139,6 +142,22 @@ class StreamsTest(cluster.ModelTest):
         process.stdout.close()
         self.assertEqual(process.wait(timeout=cluster.PATIENCE), 1)
         self.assertEqual(process.stderr.read(), "")
+
+    def test_interrupt_while_nobody_reads_the_output(self):
+        """A reader that is there, but has stopped reading."""
+        page = 4096
+        for command in (("run", self.model, "--prompt", "Hi", "--max-tokens",
+                         "4000", "--ignore-eos"),
+                        ("inspect", self.model, "--tensors", "--json")):
+            with self.subTest(command=command):
+                process = self.start(*command, pipesize=page)
+
+                def full(stream=process.stdout):
+                    there = fcntl.ioctl(stream, termios.FIONREAD, bytes(4))
+                    return int.from_bytes(there, sys.byteorder) > page - 64
+                cluster.wait_for(full, "a full pipe")
+                process.send_signal(signal.SIGINT)
+                self.assertIn(process.wait(timeout=20), (1, 130))
 
     def test_closed_input(self):
         for command in ("$M run $1", "$M tokenize $1"):
