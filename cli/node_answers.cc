@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cli/bench/available_memory.h"
 #include "cli/bench/bench_options.h"
@@ -65,6 +66,9 @@ absl::StatusOr<control::NodeRates> MeasureRates(const NodeIdentity& identity) {
   options.num_threads = std::min(identity.num_threads, cores);
   options.quick = true;
   MILLRACE_ASSIGN_OR_RETURN(const NodeProbe probe, ProbeNode(options));
+  if (!probe.warning.empty()) {
+    MILLRACE_LOG(Warning) << identity.name << ": " << probe.warning;
+  }
   control::NodeRates rates;
   rates.memory_bytes = probe.node.memory_bytes;
   rates.memory_bandwidth = probe.node.memory_bandwidth.median;

@@ -152,19 +152,24 @@ void ShowNode(Console& console, const NodeProbe& probe,
   const kernels::KernelTable table = kernels::BuildKernelTable(options.isa);
   const std::vector<std::string> lacking = LackingVersions();
   if (console.json()) {
-    console.OutJson(boost::json::object{{"node", NodeJson(probe.node)},
-                                        {"spread", NodeSpreadJson(probe.node)},
-                                        {"version", Version()},
-                                        {"host", HostJson()},
-                                        {"threads", options.num_threads},
-                                        {"kernels", ChoicesJson(table)},
-                                        {"lacks", Names(lacking)},
-                                        {"machine", RatesJson(probe.machine)}});
+    console.OutJson(
+        boost::json::object{{"node", NodeJson(probe.node)},
+                            {"spread", NodeSpreadJson(probe.node)},
+                            {"version", Version()},
+                            {"host", HostJson()},
+                            {"threads", options.num_threads},
+                            {"kernels", ChoicesJson(table)},
+                            {"lacks", Names(lacking)},
+                            {"machine", RatesJson(probe.machine)},
+                            {"warning", TextOrNull(probe.warning)}});
     return;
   }
   console.Out(absl::StrFormat("# %s; %s\n",
                               Counted(options.num_threads, "thread"),
                               RatesText(probe.machine)));
+  if (!probe.warning.empty()) {
+    console.Out(absl::StrCat("# warning: ", probe.warning, "\n"));
+  }
   for (const std::string& line : KernelLines(kernels::DescribeKernels(table))) {
     console.Out(absl::StrCat("# ", line, "\n"));
   }

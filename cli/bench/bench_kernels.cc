@@ -254,6 +254,10 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
         Counted(threads, "thread"), isa, RatesText(rates), "format", "mode",
         "tokens", "version", "time", "GB/s", "of it", "GOPS", "of it", "peak"));
   }
+  const std::string warning = meter->Warning();
+  if (!warning.empty()) {
+    console.Note(absl::StrCat("warning: ", warning));
+  }
   boost::json::array results;
   size_t done = 0;
   for (; done < shapes.size() && !limit.Over(); ++done) {
@@ -283,6 +287,7 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
                                         {"threads", threads},
                                         {"kernels", std::string(isa)},
                                         {"machine", RatesJson(rates)},
+                                        {"warning", TextOrNull(warning)},
                                         {"left_out", left_out},
                                         {"results", std::move(results)}});
   }

@@ -74,6 +74,10 @@ Json NumberOrNull(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
+Json TextOrNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(boost::json::string(text));
+}
+
 std::string PercentText(const std::optional<double>& share) {
   if (!share.has_value()) {
     return "-";

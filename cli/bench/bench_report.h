@@ -21,6 +21,8 @@ std::string RatesText(const MachineRates& rates);
 MachineRates MedianRates(const std::vector<MachineRates>& rates);
 
 Json NumberOrNull(const std::optional<double>& value);
+// Null for an empty text.
+Json TextOrNull(const std::string& text);
 // "-" without one.
 std::string PercentText(const std::optional<double>& share);
 // `value` in billions, three significant digits or a whole number.

@@ -1,14 +1,15 @@
 #include "cli/bench/machine_meter.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "cli/bench/available_memory.h"
+#include "cli/bench/last_cache.h"
 #include "cli/bench/time_limit.h"
 #include "cli/interrupt.h"
 
@@ -16,8 +17,10 @@ namespace millrace::cli {
 namespace {
 
 constexpr int64_t kReadLeast = int64_t{128} << 20;
-constexpr int64_t kReadMost = int64_t{2} << 30;
-// Where the system does not tell its last cache.
+// With so many times the caches, at most every fourth byte of a round is still
+// in one.
+constexpr int64_t kCachesRead = 4;
+// Where the system does not tell its last caches.
 constexpr int64_t kCacheBytes = int64_t{64} << 20;
 // A claim of a chunk drains the loads in flight.
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
@@ -37,14 +40,6 @@ constexpr double kPeakSeconds = 0.004;
 constexpr int64_t kTurnsFirst = 1000;
 constexpr int kChunksPerThread = 4;
 
-int64_t CacheBytes() {
-  int64_t bytes = 0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-  return bytes > 0 ? bytes : kCacheBytes;
-}
-
 }  // namespace
 
 std::optional<double> MachineRates::PeakFor(kernels::Peak peak) const {
@@ -56,26 +51,38 @@ std::optional<double> MachineRates::PeakFor(kernels::Peak peak) const {
 }
 
 int64_t MeasuredBytes(int64_t cache_bytes, int64_t available_bytes) {
-  const int64_t wanted = std::clamp(4 * cache_bytes, kReadLeast, kReadMost);
+  const int64_t wanted = std::max(kCachesRead * cache_bytes, kReadLeast);
   const int64_t bytes = std::min(wanted, available_bytes / 4);
   return std::max(kChunkBytes, bytes / kChunkBytes * kChunkBytes);
 }
 
+std::string BandwidthWarning(int64_t read_bytes, int64_t cache_bytes) {
+  if (read_bytes >= kCachesRead * cache_bytes) {
+    return "";
+  }
+  return absl::StrCat("memory bandwidth is of ", HumanSize(read_bytes),
+                      ", less than four times the last caches (",
+                      HumanSize(cache_bytes), "): their speed is in it");
+}
+
 absl::StatusOr<std::unique_ptr<MachineMeter>> MachineMeter::Create(
     kernels::Isa isa, int num_threads) {
-  MILLRACE_ASSIGN_OR_RETURN(worker::MappedMemory memory,
-                            worker::MappedMemory::Map(MeasuredBytes(
-                                CacheBytes(), AvailableMemory())));
+  const int64_t told = LastCachesBytes();
+  const int64_t cache_bytes = told > 0 ? told : kCacheBytes;
+  MILLRACE_ASSIGN_OR_RETURN(
+      worker::MappedMemory memory,
+      worker::MappedMemory::Map(MeasuredBytes(cache_bytes, AvailableMemory())));
   std::unique_ptr<MachineMeter> meter(
-      new MachineMeter(isa, num_threads, std::move(memory)));
+      new MachineMeter(isa, num_threads, std::move(memory), cache_bytes));
   MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
   return meter;
 }
 
 MachineMeter::MachineMeter(kernels::Isa isa, int num_threads,
-                           worker::MappedMemory memory)
+                           worker::MappedMemory memory, int64_t cache_bytes)
     : loops_(kernels::BuildCeilingLoops(isa)),
       memory_(std::move(memory)),
+      cache_bytes_(cache_bytes),
       pool_(num_threads) {
   Fill();
   ChooseRead();
@@ -182,6 +189,10 @@ std::optional<double> MachineMeter::MeasurePeak(kernels::Peak peak) {
                               seconds);
   }
   return best;
+}
+
+std::string MachineMeter::Warning() const {
+  return BandwidthWarning(bytes_, cache_bytes_);
 }
 
 MachineRates MachineMeter::Measure() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -28,8 +29,8 @@ struct MachineRates {
 // Measures MachineRates by the loops of kernels/ceilings on a pool of threads.
 // A machine's rates change within seconds (clock, neighbours), so that they are
 // taken again beside whatever is set against them. Owns the memory that is
-// read: several times the last cache, in huge pages, of bytes that are ordinary
-// numbers in every weight format. One thread uses it.
+// read: four times the last caches where so much can be had, in huge pages, of
+// bytes that are ordinary numbers in every weight format. One thread uses it.
 class MachineMeter {
  public:
   // Memory for `isa`, which the host supports: less of it where filling takes
@@ -48,12 +49,16 @@ class MachineMeter {
   [[nodiscard]] std::optional<double> MeasurePeak(kernels::Peak peak);
   [[nodiscard]] MachineRates Measure();
 
+  // What must be said beside bandwidths; empty where they are memory's.
+  [[nodiscard]] std::string Warning() const;
+
   [[nodiscard]] ThreadPool& pool() { return pool_; }
   [[nodiscard]] const std::byte* data() const { return memory_.data(); }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
 
  private:
-  MachineMeter(kernels::Isa isa, int num_threads, worker::MappedMemory memory);
+  MachineMeter(kernels::Isa isa, int num_threads, worker::MappedMemory memory,
+               int64_t cache_bytes);
   using ReadFunction = uint64_t (*)(const std::byte* data, int64_t bytes);
 
   void Fill();
@@ -67,11 +72,15 @@ class MachineMeter {
   ReadFunction read_ = nullptr;
   worker::MappedMemory memory_;
   int64_t bytes_ = 0;  // of memory_ that are filled
+  const int64_t cache_bytes_;
   ThreadPool pool_;
 };
 
-// Bytes to read so that they come from memory: four times the last cache, with
-// bounds, and no more than a quarter of what is available.
+// Bytes to read so that they come from memory: four times the last caches and
+// not very few, but no more than a quarter of what is available.
 int64_t MeasuredBytes(int64_t cache_bytes, int64_t available_bytes);
+// That so few bytes were read that the caches' speed is in the rate; empty
+// where they were enough.
+std::string BandwidthWarning(int64_t read_bytes, int64_t cache_bytes);
 
 }  // namespace millrace::cli

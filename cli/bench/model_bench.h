@@ -63,6 +63,8 @@ class ModelBench {
   // Runs a load once.
   absl::StatusOr<std::vector<SequenceTimes>> Run(const BenchLoad& load);
   [[nodiscard]] MachineRates MeasureMachine() { return meter_->Measure(); }
+  // Of the meter that MeasureMachine uses.
+  [[nodiscard]] std::string MachineWarning() const { return meter_->Warning(); }
 
   [[nodiscard]] const model::ModelSpec& spec() const {
     return host_.checkpoint->spec();

@@ -164,6 +164,10 @@ absl::Status RunModelBench(ModelBench& bench, const ModelBenchKind& kind,
                              RatesText(bench.MeasureMachine()), "\n",
                              HeadOf(kind)));
   }
+  const std::string warning = bench.MachineWarning();
+  if (!warning.empty()) {
+    console.Note(absl::StrCat("warning: ", warning));
+  }
   boost::json::array results;
   std::vector<MachineRates> rates;
   for (const BenchLoad& load : loads) {
@@ -187,6 +191,7 @@ absl::Status RunModelBench(ModelBench& bench, const ModelBenchKind& kind,
     out["version"] = Version();
     out["host"] = HostJson();
     out["machine"] = RatesJson(MedianRates(rates));
+    out["warning"] = TextOrNull(warning);
     out["results"] = std::move(results);
     console.OutJson(out);
   }

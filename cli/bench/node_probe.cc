@@ -141,6 +141,7 @@ absl::StatusOr<NodeProbe> ProbeNode(const NodeProbeOptions& options) {
   MILLRACE_RETURN_IF_ERROR(prober.RunRounds());
   NodeProbe probe = prober.Result();
   probe.node.memory_bytes = memory;
+  probe.warning = meter->Warning();
   return probe;
 }
 

@@ -24,6 +24,7 @@ struct NodeProbeOptions {
 struct NodeProbe {
   NodeEntry node;        // without name and NVMe
   MachineRates machine;  // medians
+  std::string warning;   // of the bandwidths, MachineMeter::Warning
 };
 
 // Measures memory and kernels in rounds, each of which goes through everything,

@@ -31,6 +31,11 @@ class BenchTest(cluster.ModelTest):
                                          statistics.median(values)), key)
             self.assertGreater(min(values), 0, key)
 
+    def check_warning(self, document):
+        """Null, or that memory was too little to measure its bandwidth."""
+        if document["warning"] is not None:
+            self.assertIn("memory bandwidth", document["warning"])
+
     def check_machine(self, machine):
         self.assertEqual(set(machine), {"memory_bandwidth", "fma",
                                         "paired_dot", "byte_dot"})
@@ -45,6 +50,7 @@ class BenchTest(cluster.ModelTest):
                                 "--tokens", "1,16", "--repeat", "3")
         self.assertEqual(document["bench"], "kernels")
         self.check_machine(document["machine"])
+        self.check_warning(document)
         results = document["results"]
         self.assertEqual(
             [(r["format"], r["compute"], r["tokens"]) for r in results],
@@ -86,6 +92,7 @@ class BenchTest(cluster.ModelTest):
     def check_model(self, document, name):
         self.assertEqual(document["bench"], name)
         self.check_machine(document["machine"])
+        self.check_warning(document)
         self.assertGreater(document["load_s"], 0)
         self.assertGreater(document["model"]["parameters"], 0)
         for result in document["results"]:
@@ -295,6 +302,7 @@ class BenchTest(cluster.ModelTest):
         self.assertEqual(set(node),
                          {"name", "memory", "memory_bandwidth", "compute"})
         self.check_machine(document["machine"])
+        self.check_warning(document)
         for format_name in ("default", "q8_0", "q4_0", "bf16"):
             self.assertGreater(node["compute"][format_name], 0)
         for key in ("compute", "prompt_compute"):

@@ -10,12 +10,20 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-TEST(MachineMeterTest, ReadsFourTimesTheCacheWithinBounds) {
+TEST(MachineMeterTest, ReadsFourTimesTheCachesOfAQuarterOfMemory) {
   EXPECT_EQ(MeasuredBytes(100 * kMiB, int64_t{1} << 40), 400 * kMiB);
   EXPECT_EQ(MeasuredBytes(kMiB, int64_t{1} << 40), 128 * kMiB);
-  EXPECT_EQ(MeasuredBytes(int64_t{1} << 32, int64_t{1} << 40), 2048 * kMiB);
+  EXPECT_EQ(MeasuredBytes(1024 * kMiB, int64_t{1} << 40), 4096 * kMiB);
+  EXPECT_EQ(MeasuredBytes(1024 * kMiB, 8192 * kMiB), 2048 * kMiB);
   EXPECT_EQ(MeasuredBytes(100 * kMiB, 40 * kMiB), 10 * kMiB);
   EXPECT_EQ(MeasuredBytes(100 * kMiB, 0), kMiB);
+}
+
+TEST(MachineMeterTest, SaysWhereCachesAreInTheBandwidth) {
+  EXPECT_EQ(BandwidthWarning(400 * kMiB, 100 * kMiB), "");
+  EXPECT_EQ(BandwidthWarning(10'000'000, 100'000'000),
+            "memory bandwidth is of 10.0 MB, less than four times the last "
+            "caches (100 MB): their speed is in it");
 }
 
 TEST(MachineMeterTest, TwoFusedStepsWhereNoPairedDotIsFaster) {
