@@ -66,15 +66,14 @@ absl::StatusOr<std::unique_ptr<ModelBench>> ModelBench::Open(
   // Random token ids need no tokenizer.
   MILLRACE_ASSIGN_OR_RETURN(host.checkpoint, OpenCheckpoint(flags.model));
   MILLRACE_RETURN_IF_ERROR(FitToModel(host.checkpoint->spec(), host.compute));
-  std::unique_ptr<ModelBench> bench(new ModelBench(std::move(host)));
-  bench->context_given_ = flags.compute.context.has_value();
-  return bench;
+  return std::unique_ptr<ModelBench>(
+      new ModelBench(std::move(host), flags.compute.context.has_value()));
 }
 
 int64_t ModelBench::LengthOr(const std::optional<int64_t>& asked,
                              int64_t otherwise) const {
-  return asked.value_or(std::max<int64_t>(
-      1, std::min(otherwise, host_.compute.context / kContextParts)));
+  return asked.value_or(
+      std::max<int64_t>(1, std::min(otherwise, context_ / kContextParts)));
 }
 
 absl::Status ModelBench::Start(const std::vector<BenchLoad>& loads,
@@ -90,11 +89,11 @@ absl::Status ModelBench::Start(const std::vector<BenchLoad>& loads,
       option = "--prompt-len and --output-len";
     }
   }
-  if (context > host_.compute.context) {
+  if (context > context_) {
     return UsageError(
         option,
         absl::StrCat("asks for ", context, " positions of a context of ",
-                     host_.compute.context),
+                     context_),
         batch > 1 ? "give less, or a smaller --batch" : "give less");
   }
   if (!context_given_) {

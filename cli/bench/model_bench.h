@@ -53,7 +53,8 @@ class ModelBench {
   ModelBench& operator=(const ModelBench&) = delete;
 
   // A length that was asked for, else `otherwise`, or less where a quarter of
-  // the context is less.
+  // the context is less: the model's or the one asked for, not that which Start
+  // chooses for its loads.
   [[nodiscard]] int64_t LengthOr(const std::optional<int64_t>& asked,
                                  int64_t otherwise) const;
   // Loads the weights and starts the pipeline for the largest of `loads`.
@@ -79,10 +80,14 @@ class ModelBench {
   [[nodiscard]] boost::json::object Describe() const;
 
  private:
-  explicit ModelBench(ModelHost host) : host_(std::move(host)) {}
+  ModelBench(ModelHost host, bool context_given)
+      : host_(std::move(host)),
+        context_(host_.compute.context),
+        context_given_(context_given) {}
 
   ModelHost host_;
-  bool context_given_ = false;
+  const int64_t context_;
+  const bool context_given_;
   std::unique_ptr<MachineMeter> meter_;
 };
 

@@ -171,7 +171,9 @@ absl::Status RunModelBench(ModelBench& bench, const ModelBenchKind& kind,
   boost::json::array results;
   std::vector<MachineRates> rates;
   for (const BenchLoad& load : loads) {
-    console.Progress(absl::StrCat("measuring ", kind.name, " of ", load.batch));
+    console.Progress(absl::StrCat("measuring ", kind.name, ": batch ",
+                                  load.batch, ", prompt ", load.prompt_len,
+                                  ", output ", load.output_len));
     MILLRACE_ASSIGN_OR_RETURN(const ModelCase measured,
                               Measure(bench, kind, load, repeat));
     console.Progress("");

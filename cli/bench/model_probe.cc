@@ -22,11 +22,10 @@ constexpr int64_t kTokens = 24;
 // Of a row's or a pass's time, at least: a rate is never without bound.
 constexpr double kLeastPart = 0.02;
 
-// Tokens per second of so many sequences while all decode.
-absl::StatusOr<double> TokensPerSecond(ModelBench& bench, int64_t sequences) {
-  const BenchLoad load = {.batch = sequences,
-                          .prompt_len = bench.LengthOr({}, kPromptLen),
-                          .output_len = bench.LengthOr({}, kTokens)};
+// Tokens per second of so many sequences of `load` while all decode.
+absl::StatusOr<double> TokensPerSecond(ModelBench& bench, BenchLoad load,
+                                       int64_t sequences) {
+  load.batch = sequences;
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<SequenceTimes> times,
                             bench.Run(load));
   const DecodeRate rate = CommonDecodeRate(times);
@@ -64,11 +63,10 @@ absl::StatusOr<NodeEntry> ProbeModel(const ModelProbeOptions& options,
                       "measured by whole passes in this version",
                       "leave --model out");
   }
-  MILLRACE_RETURN_IF_ERROR(
-      bench->Start({{.batch = kSequences,
-                     .prompt_len = bench->LengthOr({}, kPromptLen),
-                     .output_len = bench->LengthOr({}, kTokens)}},
-                   console));
+  const BenchLoad load = {.batch = kSequences,
+                          .prompt_len = bench->LengthOr({}, kPromptLen),
+                          .output_len = bench->LengthOr({}, kTokens)};
+  MILLRACE_RETURN_IF_ERROR(bench->Start({load}, console));
   // Micro-batches that circulate: so many sequences make passes of one row.
   const auto circulating =
       static_cast<int64_t>(bench->ReadsPerRound(kSequences).value_or(1));
@@ -78,13 +76,13 @@ absl::StatusOr<NodeEntry> ProbeModel(const ModelProbeOptions& options,
   const int rounds = options.quick ? 3 : 7;
   std::vector<double> bandwidths;
   std::vector<double> rates;
-  MILLRACE_RETURN_IF_ERROR(TokensPerSecond(*bench, circulating).status());
+  MILLRACE_RETURN_IF_ERROR(TokensPerSecond(*bench, load, circulating).status());
   for (int round = 0; round < rounds && (round == 0 || !limit.Over());
        ++round) {
     MILLRACE_ASSIGN_OR_RETURN(const double one,
-                              TokensPerSecond(*bench, circulating));
+                              TokensPerSecond(*bench, load, circulating));
     MILLRACE_ASSIGN_OR_RETURN(const double all,
-                              TokensPerSecond(*bench, kSequences));
+                              TokensPerSecond(*bench, load, kSequences));
     // One stage works on one pass at a time.
     const PassLine line = LineThrough(1, 1 / one, many, many / all);
     bandwidths.push_back(static_cast<double>(costs.read_bytes_per_token) /

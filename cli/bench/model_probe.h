@@ -18,7 +18,7 @@ struct ModelProbeOptions {
 // Measures this node by whole passes of a model that it can hold, so that what
 // a matrix kernel alone does not show is in it: attention, norms, the start of
 // every operation, sampling. Bandwidth and rate are those that explain the time
-// of passes of one and of eight rows. Without name; memory is what was
+// of passes of one and of sixteen rows. Without name; memory is what was
 // available before. UsageError where passes read other bytes for more rows
 // (experts); kCancelled within a second of an interrupt.
 absl::StatusOr<NodeEntry> ProbeModel(const ModelProbeOptions& options,

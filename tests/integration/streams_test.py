@@ -110,6 +110,14 @@ class StreamsTest(cluster.ModelTest):
                             "SIGINT is not caught")
         return process
 
+    def test_progress_names_what_is_measured(self):
+        """Loads that differ look different."""
+        shown = Terminal(self, "bench", "prefill", self.model, "--prompt-len",
+                         "8,20", "--repeat", "1")
+        shown.read_until(b"measuring prefill: batch 1, prompt 8,")
+        shown.read_until(b"measuring prefill: batch 1, prompt 20,")
+        self.assertEqual(shown.wait(), 0)
+
     def test_output_that_cannot_be_written(self):
         run = "$M run $1 --prompt Hi --max-tokens 400 --ignore-eos"
         for command in ("$M inspect $1", "$M inspect $1 --json", run,
