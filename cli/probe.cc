@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,15 @@ namespace {
 // For a peer to say who it is.
 constexpr absl::Duration kAskTimeout = absl::Seconds(3);
 
+// A way of measuring, and an option that it has no use for.
+constexpr std::pair<absl::string_view, absl::string_view> kUnused[] = {
+    {"--peer", "--listen"},   {"--peer", "--model"},   {"--peer", "--format"},
+    {"--peer", "--nvme"},     {"--peer", "--record"},  {"--peer", "--threads"},
+    {"--peer", "--kernels"},  {"--listen", "--model"}, {"--listen", "--quick"},
+    {"--listen", "--format"}, {"--listen", "--nvme"},  {"--listen", "--record"},
+    {"--model", "--format"},  {"--model", "--nvme"},   {"--model", "--record"},
+    {"--model", "--insecure"}};
+
 class ProbeCommand final : public Command {
  public:
   [[nodiscard]] const char* name() const override { return "probe"; }
@@ -52,7 +63,12 @@ class ProbeCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
+  // Whether an option was given that not every way of measuring takes.
+  [[nodiscard]] bool Given(absl::string_view option) const;
   [[nodiscard]] absl::Status CheckFlags() const;
+  [[nodiscard]] std::string Kernels() const {
+    return kernels_.empty() ? "auto" : kernels_;
+  }
   [[nodiscard]] std::string Name() const {
     return NodeName(name_.empty() ? HostName("node") : name_);
   }
@@ -73,7 +89,7 @@ class ProbeCommand final : public Command {
   std::string listen_;
   bool insecure_ = false;
   std::optional<int64_t> threads_;
-  std::string kernels_ = "auto";
+  std::string kernels_;
 };
 
 void ProbeCommand::Define(CLI::App& app) {
@@ -96,13 +112,14 @@ void ProbeCommand::Define(CLI::App& app) {
   app.add_flag("--insecure", insecure_,
                "The network is trusted: listen and dial off loopback");
   app.add_option("--threads", threads_, "Threads; default: all cores");
-  app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
+  app.add_option("--kernels", kernels_,
+                 "auto, scalar, avx2, avx512 or neon; default: auto");
 }
 
 absl::StatusOr<NodeProbeOptions> ProbeCommand::ProbeOptions(
     Console& console) const {
   ComputeFlags flags;
-  flags.kernels = kernels_;
+  flags.kernels = Kernels();
   MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
                             Validate(flags, false));
   NodeProbeOptions options;
@@ -178,22 +195,37 @@ void ShowNode(Console& console, const NodeProbe& probe,
       "\n", NodeYaml(probe.node)));
 }
 
+bool ProbeCommand::Given(absl::string_view option) const {
+  const std::pair<absl::string_view, bool> all[] = {
+      {"--quick", quick_},
+      {"--format", !formats_.empty()},
+      {"--model", !model_.empty()},
+      {"--nvme", !nvme_.empty()},
+      {"--record", !record_.empty()},
+      {"--peer", !peer_.empty()},
+      {"--listen", !listen_.empty()},
+      {"--insecure", insecure_},
+      {"--threads", threads_.has_value()},
+      {"--kernels", !kernels_.empty()}};
+  return std::any_of(std::begin(all), std::end(all), [&](const auto& each) {
+    return each.first == option && each.second;
+  });
+}
+
 absl::Status ProbeCommand::CheckFlags() const {
-  if (!peer_.empty() && !listen_.empty()) {
-    return UsageError("--listen", "cannot be given together with --peer",
-                      "give one of the two on either node");
+  for (const auto& [way, option] : kUnused) {
+    if (Given(way) && Given(option)) {
+      return UsageError(option, absl::StrCat("goes without ", way),
+                        "leave one of the two out");
+    }
   }
-  const bool link = !peer_.empty() || !listen_.empty();
-  if (!model_.empty() && (link || !formats_.empty() || !nvme_.empty())) {
-    return UsageError("--model", "is measured alone",
-                      "leave out --format, --nvme, --peer and --listen");
-  }
-  if (link && !nvme_.empty()) {
-    return UsageError("--nvme", "is measured without --peer and --listen");
-  }
-  if (!record_.empty() && nvme_.empty()) {
+  if (Given("--record") && !Given("--nvme")) {
     return UsageError("--record", "is of the disk that --nvme names",
                       "give --nvme DIR");
+  }
+  if (Given("--insecure") && !Given("--peer") && !Given("--listen")) {
+    return UsageError("--insecure", "is of the link of --peer or --listen",
+                      "give one of the two, or leave it out");
   }
   return absl::OkStatus();
 }
@@ -219,7 +251,7 @@ absl::Status ProbeCommand::MeasureByModel(Console& console) const {
   ModelProbeOptions options;
   options.model = model_;
   options.compute.threads = threads_;
-  options.compute.kernels = kernels_;
+  options.compute.kernels = Kernels();
   options.quick = quick_;
   MILLRACE_ASSIGN_OR_RETURN(NodeEntry node, ProbeModel(options, console));
   node.name = Name();

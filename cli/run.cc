@@ -39,6 +39,7 @@ class RunCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
+  [[nodiscard]] absl::Status CheckPromptFlags() const;
   absl::StatusOr<std::vector<int32_t>> ReadPrompt(const ModelHost& host) const;
   void Report(Console& console, const ModelHost& host,
               const std::vector<int32_t>& prompt, const Answer& answer) const;
@@ -66,15 +67,30 @@ void RunCommand::Define(CLI::App& app) {
   sampling_.Define(app);
 }
 
-absl::StatusOr<std::vector<int32_t>> RunCommand::ReadPrompt(
-    const ModelHost& host) const {
-  const bool has_prompt = prompt_option_->count() > 0;
-  const int sources = (has_prompt ? 1 : 0) + (prompt_file_.empty() ? 0 : 1) +
+absl::Status RunCommand::CheckPromptFlags() const {
+  const int sources = (prompt_option_->count() > 0 ? 1 : 0) +
+                      (prompt_file_.empty() ? 0 : 1) +
                       (tokens_.has_value() ? 1 : 0);
   if (sources > 1) {
     return UsageError("run", "was given more than one prompt",
                       "give one of --prompt, --prompt-file, --tokens");
   }
+  if (tokens_.has_value() && (raw_ || parse_special_)) {
+    return UsageError(raw_ ? "--raw" : "--parse-special",
+                      "goes without --tokens, which are taken as they are",
+                      "leave it out");
+  }
+  if (raw_ && parse_special_) {
+    return UsageError("--parse-special",
+                      "goes without --raw, with which the text may hold "
+                      "added tokens anyway",
+                      "leave it out");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int32_t>> RunCommand::ReadPrompt(
+    const ModelHost& host) const {
   if (tokens_.has_value()) {
     return ParseTokenIds(*tokens_, "--tokens",
                          host.checkpoint->spec().vocab_size);
@@ -82,7 +98,7 @@ absl::StatusOr<std::vector<int32_t>> RunCommand::ReadPrompt(
   std::string text = prompt_;
   if (!prompt_file_.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(text, ReadFile(prompt_file_, kTextBytesMax));
-  } else if (!has_prompt) {
+  } else if (prompt_option_->count() == 0) {
     MILLRACE_ASSIGN_OR_RETURN(text, ReadStdin(kTextBytesMax));
   }
   if (raw_) {
@@ -138,6 +154,7 @@ void RunCommand::Report(Console& console, const ModelHost& host,
 absl::Status RunCommand::Run(Console& console) {
   // State changes of the pipeline are of no interest to one command.
   SetLogLevel(LogLevel::kWarning);
+  MILLRACE_RETURN_IF_ERROR(CheckPromptFlags());
   MILLRACE_ASSIGN_OR_RETURN(ComputeOptions compute, Validate(compute_, false));
   MILLRACE_ASSIGN_OR_RETURN(ModelHost host,
                             OpenModel(model_, std::move(compute)));

@@ -264,7 +264,12 @@ class BenchTest(cluster.ModelTest):
                 ("--threads", ["--threads", "0"]),
                 ("--format", ["--format", "nothing"]),
                 ("--nvme", ["--record", "1MB"]),
-                ("--model", ["--model", "x", "--format", "q8_0"]),
+                ("--insecure", ["--insecure"]),
+                ("--insecure", ["--model", "x", "--insecure"]),
+                *((f"{other[0]}: goes without --model",
+                   ["--model", "x", *other])
+                  for other in (["--format", "q8_0"], ["--nvme", "/"],
+                                ["--record", "1MB"])),
                 ("--record", ["--nvme", "/", "--record", "much"]),
                 ("--record", ["--nvme", "/", "--record", "1TB"])):
             with self.subTest(arguments=arguments):

@@ -47,6 +47,12 @@ class CommandsTest(cluster.ModelTest):
                 ("--max-tokens", ["run", self.model, "--tokens", "1",
                                   "--max-tokens", "5000"]),
                 ("token", ["run", self.model, "--tokens", "1,99999"]),
+                *((f"{flag}: goes without --tokens",
+                   ["run", self.model, "--tokens", "1", flag])
+                  for flag in ("--raw", "--parse-special")),
+                ("--parse-special: goes without --raw",
+                 ["run", self.model, "--prompt", "x", "--raw",
+                  "--parse-special"]),
                 ("rdma", ["run", self.model, "--transport", "rdma"]),
                 (f"this host has no {absent.upper()}",
                  ["run", self.model, "--kernels", absent]),

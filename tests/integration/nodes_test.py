@@ -149,8 +149,17 @@ class NodesTest(cluster.ModelTest):
                 ("--name", ["--peer", address, "--name", "same"]),
                 ("insecure", ["--peer", "10.0.0.1:7"]),
                 ("insecure", ["--listen", "0.0.0.0:0"]),
-                ("--listen", ["--peer", address, "--listen", "127.0.0.1:0"]),
-                ("--nvme", ["--peer", address, "--nvme", "/"]),
+                *((f"{other[0]}: goes without --peer",
+                   ["--peer", address, "--name", "a", *other])
+                  for other in (["--listen", "127.0.0.1:0"], ["--nvme", "/"],
+                                ["--model", "x"], ["--format", "q8_0"],
+                                ["--record", "1MB"], ["--threads", "1"],
+                                ["--kernels", "auto"])),
+                *((f"{other[0]}: goes without --listen",
+                   ["--listen", "127.0.0.1:0", *other])
+                  for other in (["--quick"], ["--format", "q8_0"],
+                                ["--model", "x"], ["--nvme", "/"],
+                                ["--record", "1MB"])),
                 ("nowhere", ["--peer", "nowhere"])):
             with self.subTest(arguments=arguments):
                 out = self.millrace("probe", *arguments, "--json", code=2)
