@@ -239,17 +239,18 @@ absl::Status CheckContext(absl::string_view option, int64_t context,
 
 absl::Status FitToModel(const model::ModelSpec& spec, ComputeOptions& options) {
   const auto layers = static_cast<int64_t>(spec.layers.size());
-  if (options.stages > layers) {
-    return UsageError("--stages",
-                      absl::StrCat(options.stages, " stages for a model of ",
-                                   Counted(layers, "layer")),
-                      absl::StrCat("give at most ", layers));
-  }
+  // First: too many cuts, which rise, are beyond the layers as well.
   if (!options.cuts.empty() && options.cuts.back() >= layers) {
     return UsageError("--cuts",
                       absl::StrCat("a stage cannot begin at layer ",
                                    options.cuts.back(), " of ", layers),
                       absl::StrCat("layers count from 0 to ", layers - 1));
+  }
+  if (options.stages > layers) {
+    return UsageError("--stages",
+                      absl::StrCat(options.stages, " stages for a model of ",
+                                   Counted(layers, "layer")),
+                      absl::StrCat("give at most ", layers));
   }
   if (options.context == 0) {
     options.context = spec.context_length;

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cli/cluster_engine.h"
 #include "cli/commands.h"
+#include "cli/endpoint_option.h"
 #include "cli/interrupt.h"
 #include "cli/model_host.h"
 #include "cli/ready_event.h"
@@ -20,15 +21,6 @@ namespace {
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 constexpr int kWorkersMax = 10'000;
 constexpr char kHttpOption[] = "--http";
-
-absl::StatusOr<transport::Endpoint> EndpointOf(const char* option,
-                                               const std::string& text) {
-  absl::StatusOr<transport::Endpoint> endpoint = transport::ParseEndpoint(text);
-  if (!endpoint.ok()) {
-    return WithObject(endpoint.status(), option);
-  }
-  return endpoint;
-}
 
 class CoordinatorCommand final : public Command {
  public:
@@ -78,13 +70,15 @@ void CoordinatorCommand::Define(CLI::App& app) {
 
 absl::Status CoordinatorCommand::ReadAddresses(
     ClusterEngine::Options& options) {
-  MILLRACE_ASSIGN_OR_RETURN(options.control, EndpointOf("--control", control_));
+  MILLRACE_ASSIGN_OR_RETURN(options.control,
+                            ParseEndpointOption("--control", control_));
   options.data = {options.control.host, 0};
   if (!data_.empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(options.data, EndpointOf("--data", data_));
+    MILLRACE_ASSIGN_OR_RETURN(options.data,
+                              ParseEndpointOption("--data", data_));
   }
   MILLRACE_ASSIGN_OR_RETURN(const transport::Endpoint http,
-                            EndpointOf(kHttpOption, http_));
+                            ParseEndpointOption(kHttpOption, http_));
   server_.host = http.host;
   server_.port = http.port;
   server_.address_option = kHttpOption;

@@ -25,6 +25,7 @@
 #include "cli/bench/statistics.h"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
+#include "cli/endpoint_option.h"
 #include "cli/host_name.h"
 #include "cli/interrupt.h"
 #include "cli/interrupt_flag.h"
@@ -270,12 +271,13 @@ absl::Status ProbeCommand::MeasureByModel(Console& console) const {
 
 absl::Status ProbeCommand::MeasureLink(Console& console) const {
   worker::LinkQuestion question;
-  MILLRACE_ASSIGN_OR_RETURN(question.peer, transport::ParseEndpoint(peer_));
+  MILLRACE_ASSIGN_OR_RETURN(question.peer,
+                            ParseEndpointOption("--peer", peer_));
   question.insecure = insecure_;
   question.rounds = quick_ ? 3 : 9;
   question.time = quick_ ? absl::Seconds(2) : absl::Seconds(10);
-  MILLRACE_RETURN_IF_ERROR(
-      transport::RequireTrustedLink(question.peer, insecure_));
+  MILLRACE_RETURN_IF_ERROR(WithObject(
+      transport::RequireTrustedLink(question.peer, insecure_), "--peer"));
   const InterruptFlag interrupted;
   MILLRACE_ASSIGN_OR_RETURN(
       const control::NodeDescription peer,
@@ -310,13 +312,17 @@ absl::Status ProbeCommand::Listen(Console& console,
   const NodeIdentity identity = {
       .name = Name(), .isa = options.isa, .num_threads = options.num_threads};
   worker::NodeService::Options service;
-  MILLRACE_ASSIGN_OR_RETURN(service.listen, transport::ParseEndpoint(listen_));
+  MILLRACE_ASSIGN_OR_RETURN(service.listen,
+                            ParseEndpointOption("--listen", listen_));
   service.insecure = insecure_;
   service.describe = [identity] { return DescribeNode(identity); };
   service.measure = [identity] { return MeasureRates(identity); };
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::NodeService> running,
-                            worker::NodeService::Start(std::move(service)));
-  const std::string address = transport::FormatEndpoint(running->endpoint());
+  const absl::StatusOr<std::unique_ptr<worker::NodeService>> running =
+      worker::NodeService::Start(std::move(service));
+  if (!running.ok()) {
+    return WithObject(running.status(), "--listen");
+  }
+  const std::string address = transport::FormatEndpoint((*running)->endpoint());
   if (console.json()) {
     console.AnnounceJson(
         boost::json::object{{"event", "listening"}, {"control", address}});

@@ -12,6 +12,7 @@
 #include "boost/json/object.hpp"
 #include "cli/commands.h"
 #include "cli/compute_options.h"
+#include "cli/endpoint_option.h"
 #include "cli/host_name.h"
 #include "cli/interrupt.h"
 #include "cli/kernel_choices.h"
@@ -25,6 +26,8 @@
 
 namespace millrace::cli {
 namespace {
+
+constexpr char kControlOption[] = "--control";
 
 class StageWorkerCommand final : public Command {
  public:
@@ -137,7 +140,8 @@ StageWorkerCommand::StartService(Console& console,
       .num_threads = compute.num_threads,
       .memory_bytes = compute.memory_bytes.value_or(0)};
   worker::NodeService::Options options;
-  MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(control_));
+  MILLRACE_ASSIGN_OR_RETURN(options.listen,
+                            ParseEndpointOption(kControlOption, control_));
   options.insecure = insecure_;
   options.describe = [identity, &server] {
     control::NodeDescription node = DescribeNode(identity);
@@ -157,9 +161,12 @@ StageWorkerCommand::StartService(Console& console,
     }
     return MeasureRates(identity);
   };
-  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<worker::NodeService> service,
-                            worker::NodeService::Start(std::move(options)));
-  const std::string address = transport::FormatEndpoint(service->endpoint());
+  absl::StatusOr<std::unique_ptr<worker::NodeService>> service =
+      worker::NodeService::Start(std::move(options));
+  if (!service.ok()) {
+    return WithObject(service.status(), kControlOption);
+  }
+  const std::string address = transport::FormatEndpoint((*service)->endpoint());
   if (console.json()) {
     console.AnnounceJson(
         boost::json::object{{"event", "listening"}, {"control", address}});
@@ -187,8 +194,9 @@ absl::Status StageWorkerCommand::Run(Console& console) {
       worker::MakeCheckpointStageFactory(stage);
   worker::WorkerServer::Options options;
   MILLRACE_ASSIGN_OR_RETURN(options.coordinator,
-                            transport::ParseEndpoint(coordinator_));
-  MILLRACE_ASSIGN_OR_RETURN(options.listen, transport::ParseEndpoint(listen_));
+                            ParseEndpointOption("--coordinator", coordinator_));
+  MILLRACE_ASSIGN_OR_RETURN(options.listen,
+                            ParseEndpointOption("--listen", listen_));
   const std::string name = name_.empty() ? HostName("worker") : name_;
   options.name = name;
   options.version = Version();

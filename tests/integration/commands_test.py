@@ -29,6 +29,9 @@ class CommandsTest(cluster.ModelTest):
                 ("--stages", ["run", self.model, "--stages", "7", "--prompt",
                               "x"]),
                 ("--cuts", ["run", self.model, "--cuts", "3,2"]),
+                ("--cuts: a stage cannot begin at layer 9",
+                 ["run", self.model, "--cuts", "1,2,3,4,5,6,7,8,9",
+                  "--tokens", "1"]),
                 *(("0 is out of range", ["run", self.model, option, "0",
                                          "--tokens", "1"])
                   for option in ("--stages", "--threads", "--chunk",
@@ -275,6 +278,14 @@ class CommandsTest(cluster.ModelTest):
                     self.refused(2, "--http: ", *base, "--http", address)
         self.refused(2, "--control: nowhere", "coordinator", self.model,
                      "--workers", "1", "--control", "nowhere")
+        here = ["--coordinator", "127.0.0.1:1"]
+        for arguments in (["--coordinator", "nowhere"],
+                          [*here, "--listen", "nowhere"],
+                          [*here, "--control", "nowhere"],
+                          [*here, "--control", "0.0.0.0:0"]):
+            with self.subTest(arguments=arguments):
+                self.refused(2, f"{arguments[-2]}: {arguments[-1]}",
+                             "stage-worker", *arguments)
 
     def test_answer_is_no(self):
         nodes = os.path.join(self.folder.name, "small.yaml")

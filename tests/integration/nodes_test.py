@@ -147,8 +147,8 @@ class NodesTest(cluster.ModelTest):
         _, address = self.listener("same")
         for word, arguments in (
                 ("--name", ["--peer", address, "--name", "same"]),
-                ("insecure", ["--peer", "10.0.0.1:7"]),
-                ("insecure", ["--listen", "0.0.0.0:0"]),
+                ("--peer: 10.0.0.1:7: is off", ["--peer", "10.0.0.1:7"]),
+                ("--listen: 0.0.0.0:0: is off", ["--listen", "0.0.0.0:0"]),
                 *((f"{other[0]}: goes without --peer",
                    ["--peer", address, "--name", "a", *other])
                   for other in (["--listen", "127.0.0.1:0"], ["--nvme", "/"],
@@ -160,7 +160,8 @@ class NodesTest(cluster.ModelTest):
                   for other in (["--quick"], ["--format", "q8_0"],
                                 ["--model", "x"], ["--nvme", "/"],
                                 ["--record", "1MB"])),
-                ("nowhere", ["--peer", "nowhere"])):
+                ("--peer: nowhere", ["--peer", "nowhere"]),
+                ("--listen: nowhere", ["--listen", "nowhere"])):
             with self.subTest(arguments=arguments):
                 out = self.millrace("probe", *arguments, "--json", code=2)
                 self.assertIn(word, out)
