@@ -5,6 +5,7 @@ can be made from what `probe` prints. Times are never compared with numbers."""
 import json
 import math
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -239,6 +240,18 @@ class BenchTest(cluster.ModelTest):
         else:
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(document["error"]["object"], "--nvme")
+
+    def test_records_that_memory_does_not_hold(self):
+        """They are refused by name before anything is written."""
+        def limit_memory():
+            limit = 700_000 * 1024
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        done = self.run_millrace(
+            "probe", "--nvme", self.folder.name, "--quick", "--record",
+            "256MiB", "--json", preexec_fn=limit_memory)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["error"]["object"],
+                         "--record")
 
     def test_probe_by_a_model(self):
         """Whole passes of a model give the same kind of entry."""

@@ -38,7 +38,31 @@ TEST(DiskProbeTest, FoldersThatCannotBeMeasuredAreNamed) {
   // Virtual, with no room for a record.
   const absl::StatusOr<NvmeEntry> none = ProbeDisk("/proc", 1 << 20, true);
   ASSERT_FALSE(none.ok());
+  EXPECT_EQ(KindOf(none.status()), ErrorKind::kUsage);
   EXPECT_EQ(ObjectOf(none.status()), "--nvme");
+}
+
+TEST(DiskProbeTest, WritesABoundedFileOfRecords) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  constexpr int64_t kMuch = int64_t{1} << 40;
+  EXPECT_EQ(DiskFileBytes(4 * kMiB, kMuch, true), 256 * kMiB);
+  EXPECT_EQ(DiskFileBytes(4 * kMiB, kMuch, false), 1024 * kMiB);
+  EXPECT_EQ(DiskFileBytes(65 * kMiB, kMuch, true), 260 * kMiB);
+  EXPECT_EQ(DiskFileBytes(kRecordBytesMax, kMuch, true), 1024 * kMiB);
+  EXPECT_EQ(DiskFileBytes(kRecordBytesMax, kMuch, false), 1024 * kMiB);
+  // Half of what is free, in whole pieces.
+  EXPECT_EQ(DiskFileBytes(4 * kMiB, 101 * kMiB, true), 48 * kMiB);
+}
+
+TEST(DiskProbeTest, NeedsTwiceTwoRecordsFree) {
+  for (const int64_t record :
+       {int64_t{1}, int64_t{4096}, int64_t{5} << 20, kRecordBytesMax}) {
+    const int64_t least = DiskFileLeast(record);
+    EXPECT_GE(least, 2 * record);
+    EXPECT_EQ(DiskFileBytes(record, 2 * least, true), least);
+    EXPECT_EQ(DiskFileBytes(record, 2 * least - 1, true), 0);
+  }
+  EXPECT_EQ(DiskFileLeast(1), int64_t{4} << 20);
 }
 
 }  // namespace
