@@ -115,7 +115,8 @@ void BenchKernelsCommand::Define(CLI::App& app) {
   app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
   app.add_option("--repeat", repeat_, "Times that each is measured");
   app.add_option("--limit", limit_,
-                 "After this time, as 30s, the rest is left out");
+                 "After this time, as 30s, the rest is left out; the first "
+                 "product never is");
 }
 
 absl::StatusOr<std::vector<FormatProduct::Shape>> BenchKernelsCommand::Shapes()
@@ -240,6 +241,10 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
   if (!time.ok()) {
     return WithObject(time.status(), "--limit");
   }
+  if (*time == absl::ZeroDuration()) {
+    return UsageError("--limit", "leaves no time to measure in",
+                      "give a time, as 30s, or leave it out");
+  }
   const TimeLimit limit(*time);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<MachineMeter> meter,
                             MachineMeter::Create(compute.isa, threads));
@@ -260,7 +265,7 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
   }
   boost::json::array results;
   size_t done = 0;
-  for (; done < shapes.size() && !limit.Over(); ++done) {
+  for (; done < shapes.size() && (done == 0 || !limit.Over()); ++done) {
     console.Progress(absl::StrFormat("%d of %d products", done, shapes.size()));
     MILLRACE_ASSIGN_OR_RETURN(const Case measured,
                               Measure(*meter, table, shapes[done], limit));

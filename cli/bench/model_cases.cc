@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "boost/json/array.hpp"
 #include "cli/bench/bench_report.h"
+#include "cli/bench/time_limit.h"
 #include "cli/version.h"
 #include "model/spec/model_costs.h"
 
@@ -160,8 +161,10 @@ absl::Status RunModelBench(ModelBench& bench, const ModelBenchKind& kind,
   SetLogLevel(LogLevel::kWarning);
   MILLRACE_RETURN_IF_ERROR(bench.Start(loads, console));
   if (!console.json()) {
-    console.Out(absl::StrCat(bench.Title(), "\n",
-                             RatesText(bench.MeasureMachine()), "\n",
+    const MachineRates rates = bench.MeasureMachine();
+    // What an interrupt ended is no rate.
+    MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
+    console.Out(absl::StrCat(bench.Title(), "\n", RatesText(rates), "\n",
                              HeadOf(kind)));
   }
   const std::string warning = bench.MachineWarning();

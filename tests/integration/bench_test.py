@@ -5,6 +5,7 @@ can be made from what `probe` prints. Times are never compared with numbers."""
 import json
 import math
 import os
+import re
 import resource
 import signal
 import statistics
@@ -190,6 +191,7 @@ class BenchTest(cluster.ModelTest):
                                    "--concurrency", "2"]),
                 ("--threads", ["kernels", "--threads", "1024"]),
                 ("--limit", ["kernels", "--limit", "soon"]),
+                ("--limit", ["kernels", "--limit", "0"]),
                 ("MODEL", ["decode"]),
                 ("not in this version", ["experts"]),
                 ("not in this version", ["serve"]),
@@ -216,10 +218,12 @@ class BenchTest(cluster.ModelTest):
         self.assertGreater(spread["low"], 0)
 
     def test_what_is_left_out_of_a_limit(self):
-        """After the limit no product begins, and the number says so."""
-        document = self.json_of("bench", "kernels", "--limit", "0s")
-        self.assertEqual(document["results"], [])
-        self.assertGreater(document["left_out"], 0)
+        """After the limit no product begins but the first, and the number
+        says so."""
+        document = self.json_of("bench", "kernels", "--format", "q8_0,q4_0",
+                                "--tokens", "1", "--limit", "1us")
+        self.assertEqual(len(document["results"]), 1)
+        self.assertEqual(document["left_out"], 3)
 
     def test_probe_of_a_disk(self):
         """Where the file system takes direct reads the entry has the disk; the
@@ -311,6 +315,25 @@ class BenchTest(cluster.ModelTest):
                         self.assertEqual(process.returncode, 130)
                     self.assertNotIn("results", out)
                     self.assertNotIn("memory_bandwidth", out)
+
+    def test_interrupts_leave_no_rates(self):
+        """A table shows what was measured whole, or nothing: one interrupted
+        before, while or after the machine is measured shows no zero."""
+        for wait in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1):
+            with self.subTest(wait=wait):
+                process = subprocess.Popen(
+                    [cluster.programs()[0], "bench", "decode", self.model,
+                     "--repeat", "1000"],
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    text=True)
+                self.addCleanup(process.kill)
+                time.sleep(wait)
+                process.send_signal(signal.SIGINT)
+                out = process.communicate(timeout=cluster.PATIENCE)[0]
+                # Very early it may not have come to catch it.
+                self.assertIn(process.returncode, (130, -signal.SIGINT))
+                for rate in re.findall(r"([\d.]+) (?:GB/s|GOPS)", out):
+                    self.assertGreater(float(rate), 0, out)
 
     def test_probe(self):
         """A node of a cluster file, in both forms, from which a plan with
