@@ -1,7 +1,6 @@
 #include "cli/bench/model_bench.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -63,6 +62,9 @@ absl::StatusOr<std::unique_ptr<ModelBench>> ModelBench::Open(
   MILLRACE_RETURN_IF_ERROR(CheckCount("--repeat", flags.repeat, 1, kRepeatMax));
   ModelHost host;
   MILLRACE_ASSIGN_OR_RETURN(host.compute, Validate(flags.compute, false));
+  // Those of one stage; several stages may share the cores, as they do where
+  // they serve.
+  MILLRACE_RETURN_IF_ERROR(MeasuringThreads(flags.compute.threads).status());
   // Random token ids need no tokenizer.
   MILLRACE_ASSIGN_OR_RETURN(host.checkpoint, OpenCheckpoint(flags.model));
   MILLRACE_RETURN_IF_ERROR(FitToModel(host.checkpoint->spec(), host.compute));
@@ -108,10 +110,9 @@ absl::Status ModelBench::Start(const std::vector<BenchLoad>& loads,
   MILLRACE_RETURN_IF_ERROR(StartPipeline(
       host_, std::max(batch, host_.compute.concurrency), nullptr, console));
   // All stages may work at once, on no more cores than there are.
-  const int64_t threads =
-      std::min<int64_t>(host_.compute.stages * host_.compute.num_threads,
-                        std::max<int64_t>(host_.compute.num_threads,
-                                          std::thread::hardware_concurrency()));
+  MILLRACE_ASSIGN_OR_RETURN(const int cores, MeasuringThreads({}));
+  const int64_t threads = std::min<int64_t>(
+      host_.compute.stages * host_.compute.num_threads, cores);
   MILLRACE_ASSIGN_OR_RETURN(
       meter_,
       MachineMeter::Create(host_.compute.isa, static_cast<int>(threads)));

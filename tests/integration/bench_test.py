@@ -192,6 +192,8 @@ class BenchTest(cluster.ModelTest):
                 ("--threads", ["kernels", "--threads", "1024"]),
                 ("--limit", ["kernels", "--limit", "soon"]),
                 ("--limit", ["kernels", "--limit", "0"]),
+                ("this process may use",
+                 ["decode", self.model, "--threads", "1024"]),
                 ("MODEL", ["decode"]),
                 ("not in this version", ["experts"]),
                 ("not in this version", ["serve"]),
