@@ -35,8 +35,8 @@ class Console {
   [[nodiscard]] absl::Status OutStatus() const;
   // One line to stderr, for people.
   void Note(absl::string_view line);
-  // Replaces the progress line on a terminal; elsewhere a line at most every
-  // few seconds. An empty text removes it.
+  // Replaces the progress line on a terminal; nothing elsewhere. An empty text
+  // removes it.
   void Progress(absl::string_view text);
 
   // The error in the two forms of the contract: `millrace: error: OBJECT: WHAT`

@@ -15,7 +15,7 @@ namespace millrace::cli {
 // {memory_bandwidth, fma, paired_dot, byte_dot}: bytes and operations per
 // second; null where there is no such loop.
 boost::json::object RatesJson(const MachineRates& rates);
-// "memory 23.1 GB/s; fma 210, paired_dot 420, byte_dot 820 GOPS".
+// "memory 23.1 GB/s, fma 210 GOPS, byte_dot 820 GOPS": loops that there are.
 std::string RatesText(const MachineRates& rates);
 // Number by number.
 MachineRates MedianRates(const std::vector<MachineRates>& rates);

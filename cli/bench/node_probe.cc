@@ -20,8 +20,10 @@ constexpr int64_t kPromptRows = 256;
 constexpr double kComputePart = 0.2;
 
 // How long one number is measured in one round, how many rounds there are, and
-// when no further one begins. Windows are long beside the slices that a control
-// group hands its processor time out in.
+// when no further one begins. Long enough for the clock and for some products;
+// long beside the period of a control group's quota, 100 ms, a round of all
+// formats would take ten seconds. Where such a group stops the process, some
+// windows hold a stop and others none, and the spread of the rounds shows it.
 struct Pace {
   double window_s;
   int rounds;

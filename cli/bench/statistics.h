@@ -12,7 +12,7 @@ namespace millrace::cli {
 // The middle value, of an even number the mean of the two in the middle; 0 of
 // none.
 double Median(std::vector<double> values);
-// Of those that are there; none where one is missing or there is none.
+// None where a value is missing, or of no values.
 std::optional<double> Median(const std::vector<std::optional<double>>& values);
 
 // A number measured in several rounds.
