@@ -1,7 +1,6 @@
 #include "cli/compute_options.h"
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
 
 #include "CLI/CLI.hpp"
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
+#include "cli/number_checks.h"
 #include "cli/number_list.h"
 #include "kernels/kernel_table.h"
 
@@ -25,26 +25,6 @@ constexpr int64_t kContextMax = int64_t{1} << 30;
 // Long enough that a stage's products are bound by arithmetic, short enough
 // that decode rows in the same frame do not wait long.
 constexpr int64_t kChunkDefault = 256;
-
-absl::Status InRange(absl::string_view option, int64_t value, int64_t low,
-                     int64_t high) {
-  if (value < low || value > high) {
-    return UsageError(option, absl::StrCat(value, " is out of range"),
-                      absl::StrCat("give a number from ", low, " to ", high));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status NumberInRange(absl::string_view option,
-                           const std::optional<double>& value, double low,
-                           double high) {
-  if (value.has_value() &&
-      !(std::isfinite(*value) && *value >= low && *value <= high)) {
-    return UsageError(option, absl::StrCat(*value, " is out of range"),
-                      absl::StrCat("give a number from ", low, " to ", high));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status OneOf(absl::string_view option, absl::string_view value,
                    absl::string_view values) {
@@ -181,7 +161,8 @@ absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
                       "give one of the two");
   }
   if (flags.stages.has_value()) {
-    MILLRACE_RETURN_IF_ERROR(InRange("--stages", *flags.stages, 1, kStagesMax));
+    MILLRACE_RETURN_IF_ERROR(
+        CheckCount("--stages", *flags.stages, 1, kStagesMax));
     options.stages = *flags.stages;
   }
   if (!flags.cuts.empty()) {
@@ -197,22 +178,22 @@ absl::StatusOr<ComputeOptions> Validate(const ComputeFlags& flags,
   options.num_threads = DefaultThreads(options.stages);
   if (flags.threads.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--threads", *flags.threads, 1, kThreadsMax));
+        CheckCount("--threads", *flags.threads, 1, kThreadsMax));
     options.num_threads = static_cast<int>(*flags.threads);
   }
   options.chunk = kChunkDefault;
   if (flags.chunk.has_value()) {
-    MILLRACE_RETURN_IF_ERROR(InRange("--chunk", *flags.chunk, 1, kChunkMax));
+    MILLRACE_RETURN_IF_ERROR(CheckCount("--chunk", *flags.chunk, 1, kChunkMax));
     options.chunk = *flags.chunk;
   }
   if (flags.context.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--context", *flags.context, 1, kContextMax));
+        CheckCount("--context", *flags.context, 1, kContextMax));
     options.context = *flags.context;
   }
   if (flags.concurrency.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--concurrency", *flags.concurrency, 1, kConcurrencyMax));
+        CheckCount("--concurrency", *flags.concurrency, 1, kConcurrencyMax));
     options.concurrency = *flags.concurrency;
   }
   if (!flags.memory.empty()) {
@@ -282,20 +263,21 @@ absl::StatusOr<SamplingChoice> Validate(
     const std::optional<model::GenerationDefaults>& defaults) {
   if (flags.max_tokens.has_value()) {
     MILLRACE_RETURN_IF_ERROR(
-        InRange("--max-tokens", *flags.max_tokens, 1, kContextMax));
+        CheckCount("--max-tokens", *flags.max_tokens, 1, kContextMax));
   }
   MILLRACE_RETURN_IF_ERROR(
-      NumberInRange("--temperature", flags.temperature, 0, 100));
-  MILLRACE_RETURN_IF_ERROR(NumberInRange("--top-p", flags.top_p, 0, 1));
-  MILLRACE_RETURN_IF_ERROR(NumberInRange("--min-p", flags.min_p, 0, 1));
+      CheckNumber("--temperature", flags.temperature, 0, 100));
+  MILLRACE_RETURN_IF_ERROR(CheckNumber("--top-p", flags.top_p, 0, 1));
+  MILLRACE_RETURN_IF_ERROR(CheckNumber("--min-p", flags.min_p, 0, 1));
   MILLRACE_RETURN_IF_ERROR(
-      NumberInRange("--presence-penalty", flags.presence_penalty, -2, 2));
+      CheckNumber("--presence-penalty", flags.presence_penalty, -2, 2));
   MILLRACE_RETURN_IF_ERROR(
-      NumberInRange("--frequency-penalty", flags.frequency_penalty, -2, 2));
-  MILLRACE_RETURN_IF_ERROR(NumberInRange("--repetition-penalty",
-                                         flags.repetition_penalty, 0.01, 100));
+      CheckNumber("--frequency-penalty", flags.frequency_penalty, -2, 2));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckNumber("--repetition-penalty", flags.repetition_penalty, 0.01, 100));
   if (flags.top_k.has_value()) {
-    MILLRACE_RETURN_IF_ERROR(InRange("--top-k", *flags.top_k, 0, kContextMax));
+    MILLRACE_RETURN_IF_ERROR(
+        CheckCount("--top-k", *flags.top_k, 0, kContextMax));
   }
   model::GenerationDefaults model;
   if (defaults.has_value()) {

@@ -31,6 +31,7 @@
 #include "cli/interrupt_flag.h"
 #include "cli/kernel_choices.h"
 #include "cli/node_answers.h"
+#include "cli/number_checks.h"
 #include "cli/version.h"
 #include "stage-worker/server/node_client.h"
 #include "stage-worker/server/node_service.h"

@@ -8,6 +8,7 @@
 #include "cli/bench/bench_options.h"
 #include "cli/bench/model_cases.h"
 #include "cli/commands.h"
+#include "cli/number_checks.h"
 
 namespace millrace::cli {
 namespace {
@@ -16,7 +17,6 @@ constexpr int64_t kPromptLen = 32;
 constexpr int64_t kOutputLen = 32;
 // What the queue of an engine takes at once.
 constexpr int64_t kBatchMax = 256;
-constexpr int64_t kLengthMax = int64_t{1} << 20;
 
 class BenchBatchCommand final : public Command {
  public:

@@ -6,13 +6,13 @@
 #include "cli/bench/bench_options.h"
 #include "cli/bench/model_cases.h"
 #include "cli/commands.h"
+#include "cli/number_checks.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr int64_t kPromptLen = 128;
 constexpr int64_t kOutputLen = 64;
-constexpr int64_t kLengthMax = int64_t{1} << 20;
 
 class BenchDecodeCommand final : public Command {
  public:

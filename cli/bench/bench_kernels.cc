@@ -24,6 +24,7 @@
 #include "cli/commands.h"
 #include "cli/compute_options.h"
 #include "cli/kernel_choices.h"
+#include "cli/number_checks.h"
 #include "cli/version.h"
 
 namespace millrace::cli {

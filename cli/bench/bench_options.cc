@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/status_macros.h"
+#include "cli/number_checks.h"
 #include "cli/number_list.h"
 
 namespace millrace::cli {
@@ -40,15 +41,6 @@ absl::StatusOr<std::vector<Value>> ParseNames(absl::string_view option,
 }
 
 }  // namespace
-
-absl::Status CheckCount(absl::string_view option, int64_t value, int64_t least,
-                        int64_t most) {
-  if (value < least || value > most) {
-    return UsageError(option, absl::StrCat(value, " is out of range"),
-                      absl::StrCat("give a number from ", least, " to ", most));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<int> MeasuringThreads(const std::optional<int64_t>& asked) {
   const int64_t cores =

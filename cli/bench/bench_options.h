@@ -13,11 +13,11 @@
 namespace millrace::cli {
 
 inline constexpr int64_t kRepeatMax = 1000;
+// Tokens of a prompt or an answer: as long as the longest contexts of models.
+inline constexpr int64_t kLengthMax = int64_t{1} << 20;
 
 // What options of benchmarks share. Errors are UsageErrors naming the option.
 
-absl::Status CheckCount(absl::string_view option, int64_t value, int64_t least,
-                        int64_t most);
 // Threads to measure with: all that this process may use, or `asked` of them.
 // More would take turns on the same cores, and what they did would be no rate
 // of this machine.

@@ -14,7 +14,6 @@ namespace millrace::cli {
 namespace {
 
 constexpr int64_t kPromptLen = 512;
-constexpr int64_t kLengthMax = int64_t{1} << 20;
 
 class BenchPrefillCommand final : public Command {
  public:

@@ -13,6 +13,7 @@
 #include "cli/bench/bench_options.h"
 #include "cli/bench/timed_sequences.h"
 #include "cli/model_host.h"
+#include "cli/number_checks.h"
 #include "kernels/kernel_table.h"
 #include "model/spec/model_costs.h"
 
