@@ -35,7 +35,7 @@ using kernels::WeightFormat;
 
 constexpr int64_t kTokensMax = 4096;
 // Of one product: long beside the clock, short enough for ninety-six cases.
-constexpr double kProductSeconds = 0.04;
+constexpr absl::Duration kProductTime = absl::Milliseconds(40);
 
 // One product, once, and what the machine could do right before.
 struct Sample {
@@ -144,7 +144,7 @@ absl::StatusOr<Case> BenchKernelsCommand::Measure(
     const FormatProduct::Shape& shape, const TimeLimit& limit) const {
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<FormatProduct> product,
-      FormatProduct::Create(meter, table, shape, kProductSeconds));
+      FormatProduct::Create(meter, table, shape, kProductTime));
   Case measured;
   measured.shape = shape;
   measured.version = ProductVersion(table, shape.format, shape.compute);
@@ -161,7 +161,7 @@ absl::StatusOr<Case> BenchKernelsCommand::Measure(
       rates.peaks[static_cast<size_t>(each)] = meter.MeasurePeak(each);
     }
     sample.peak = rates.PeakFor(peak);
-    sample.seconds = product->Run();
+    sample.seconds = absl::ToDoubleSeconds(product->Run());
     MILLRACE_RETURN_IF_ERROR(limit.CheckInterrupt());
     measured.samples.push_back(sample);
     if (limit.Over()) {

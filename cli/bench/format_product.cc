@@ -32,7 +32,7 @@ int64_t FormatProduct::RowsMax(const MachineMeter& meter, const Shape& shape) {
 
 absl::StatusOr<std::unique_ptr<FormatProduct>> FormatProduct::Create(
     MachineMeter& meter, const kernels::KernelTable& table, const Shape& shape,
-    double seconds) {
+    absl::Duration time) {
   const int64_t bytes = model::PackedRowsBytesMax(shape.tokens, kCols) +
                         shape.tokens * (kCols + RowsMax(meter, shape)) * 4 +
                         int64_t{4} * 64;
@@ -40,21 +40,21 @@ absl::StatusOr<std::unique_ptr<FormatProduct>> FormatProduct::Create(
                             worker::MappedMemory::Map(bytes));
   std::unique_ptr<FormatProduct> product(
       new FormatProduct(meter, table, shape, std::move(memory)));
-  product->FitRows(product->weight_.rows, seconds);
+  product->FitRows(product->weight_.rows, time);
   MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
   return product;
 }
 
-void FormatProduct::FitRows(int64_t rows_max, double seconds) {
+void FormatProduct::FitRows(int64_t rows_max, absl::Duration time) {
   const TimeLimit never;  // but an interrupt
   weight_.rows = kernels::kTileRows;
-  double tried = Run();
-  while (tried < kTryPart * seconds && weight_.rows < rows_max &&
-         !never.Over()) {
+  absl::Duration tried = Run();
+  while (tried < kTryPart * time && weight_.rows < rows_max && !never.Over()) {
     weight_.rows = std::min(weight_.rows * kTryGrowth, rows_max);
     tried = Run();
   }
-  const double rows = static_cast<double>(weight_.rows) * seconds / tried;
+  const double rows =
+      static_cast<double>(weight_.rows) * absl::FDivDuration(time, tried);
   const auto tiles =
       static_cast<int64_t>(std::min(rows, static_cast<double>(rows_max))) /
       kernels::kTileRows;
@@ -81,7 +81,7 @@ FormatProduct::FormatProduct(MachineMeter& meter,
   }
 }
 
-double FormatProduct::Run() {
+absl::Duration FormatProduct::Run() {
   const absl::Duration start = clock_.Monotonic();
   const worker::ProductInput input = {.x = x_,
                                       .x_stride = kCols,
@@ -90,18 +90,18 @@ double FormatProduct::Run() {
   const worker::Product product = {
       .weight = &weight_, .bias = nullptr, .y = y_, .y_stride = weight_.rows};
   worker::Multiply(step_, input, {&product, 1}, shape_.compute, {});
-  return absl::ToDoubleSeconds(clock_.Monotonic() - start);
+  return clock_.Monotonic() - start;
 }
 
-double FormatProduct::MeanSeconds(double seconds) {
-  const TimeLimit limit(absl::Seconds(seconds));
-  double sum = 0;
+absl::Duration FormatProduct::MeanTime(absl::Duration time) {
+  const TimeLimit limit(time);
+  absl::Duration sum;
   int64_t runs = 0;
   do {
     sum += Run();
     ++runs;
   } while (!limit.Over());
-  return sum / static_cast<double>(runs);
+  return sum / runs;
 }
 
 int64_t FormatProduct::weight_bytes() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "cli/bench/machine_meter.h"
 #include "kernels/kernel_table.h"
@@ -25,21 +26,21 @@ class FormatProduct {
   };
   static constexpr int64_t kCols = 4096;
 
-  // As many rows as the meter's memory holds, or as take about `seconds`, at
-  // least 16; known after tries that grow, so that no machine is too slow for
+  // As many rows as the meter's memory holds, or as take about `time`, at least
+  // 16; known after tries that grow, so that no machine is too slow for
   // the first one. kResourceExhausted without memory, kCancelled after an
   // interrupt.
   static absl::StatusOr<std::unique_ptr<FormatProduct>> Create(
       MachineMeter& meter, const kernels::KernelTable& table,
-      const Shape& shape, double seconds);
+      const Shape& shape, absl::Duration time);
   FormatProduct(const FormatProduct&) = delete;
   FormatProduct& operator=(const FormatProduct&) = delete;
 
-  // Multiplies once; the seconds it took.
-  double Run();
-  // Multiplies until `seconds` have passed, at least once, and until an
-  // interrupt; the mean time of one Run.
-  double MeanSeconds(double seconds);
+  // Multiplies once; how long it took.
+  absl::Duration Run();
+  // Multiplies until `time` has passed, at least once, and until an interrupt;
+  // the mean time of one Run.
+  absl::Duration MeanTime(absl::Duration time);
 
   [[nodiscard]] int64_t rows() const { return weight_.rows; }
   [[nodiscard]] int64_t weight_bytes() const;
@@ -50,8 +51,8 @@ class FormatProduct {
   FormatProduct(MachineMeter& meter, const kernels::KernelTable& table,
                 const Shape& shape, worker::MappedMemory memory);
   static int64_t RowsMax(const MachineMeter& meter, const Shape& shape);
-  // Takes rows that take about `seconds`, `rows_max` at most.
-  void FitRows(int64_t rows_max, double seconds);
+  // Takes rows that take about `time`, `rows_max` at most.
+  void FitRows(int64_t rows_max, absl::Duration time);
 
   const SystemClock clock_;
   const Shape shape_;

@@ -29,14 +29,14 @@ constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int64_t kFillChunks = 64;
 constexpr absl::Duration kFillTime = absl::Seconds(2);
 // Of one reading. Ten times what a machine needs that is not busy.
-constexpr double kReadSeconds = 0.5;
+constexpr absl::Duration kReadTime = absl::Milliseconds(500);
 // Of one that decides in which order memory is read.
-constexpr double kChoiceSeconds = 0.05;
+constexpr absl::Duration kChoiceTime = absl::Milliseconds(50);
 // The best of so many is what the machine can do.
 constexpr int kTries = 2;
 // Long enough to be told from the start of an operation of the pool, short
 // enough to be taken again and again.
-constexpr double kPeakSeconds = 0.004;
+constexpr absl::Duration kPeakTime = absl::Milliseconds(4);
 constexpr int64_t kTurnsFirst = 1000;
 constexpr int kChunksPerThread = 4;
 
@@ -119,7 +119,7 @@ void MachineMeter::ChooseRead() {
   const auto rate = [this](ReadFunction read) {
     read_ = read;
     const absl::Duration start = clock_.Monotonic();
-    const double bytes = ReadOnce(kChoiceSeconds);
+    const double bytes = ReadOnce(kChoiceTime);
     return bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start);
   };
   double in_order = 0;
@@ -131,10 +131,10 @@ void MachineMeter::ChooseRead() {
   read_ = in_order > from_places ? loops_.read : loops_.read_places;
 }
 
-double MachineMeter::ReadOnce(double seconds) {
+double MachineMeter::ReadOnce(absl::Duration time) {
   std::atomic<uint64_t> sum{0};
   std::atomic<int64_t> chunks{0};
-  const TimeLimit limit(absl::Seconds(seconds));
+  const TimeLimit limit(time);
   pool_.Run(bytes_ / kChunkBytes, [&](int64_t chunk, int) {
     if (limit.Over()) {
       return;
@@ -150,19 +150,19 @@ double MachineMeter::MeasureBandwidth() {
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     const absl::Duration start = clock_.Monotonic();
-    const double bytes = ReadOnce(kReadSeconds);
+    const double bytes = ReadOnce(kReadTime);
     best = std::max(best,
                     bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start));
   }
   return best;
 }
 
-double MachineMeter::MeanBandwidth(double seconds) {
-  const TimeLimit limit(absl::Seconds(seconds));
+double MachineMeter::MeanBandwidth(absl::Duration time) {
+  const TimeLimit limit(time);
   const absl::Duration start = clock_.Monotonic();
   double bytes = 0;
   do {
-    bytes += ReadOnce(kReadSeconds);
+    bytes += ReadOnce(kReadTime);
   } while (!limit.Over());
   return bytes / absl::ToDoubleSeconds(clock_.Monotonic() - start);
 }
@@ -178,15 +178,15 @@ std::optional<double> MachineMeter::MeasurePeak(kernels::Peak peak) {
   for (int64_t turns = kTurnsFirst; measured < kTries && Interrupts() == 0;) {
     const absl::Duration start = clock_.Monotonic();
     pool_.Run(chunks, [&](int64_t, int) { loop.run(turns); });
-    const double seconds = absl::ToDoubleSeconds(clock_.Monotonic() - start);
-    if (measured == 0 && seconds < kPeakSeconds / 2) {
+    const absl::Duration time = clock_.Monotonic() - start;
+    if (measured == 0 && time < kPeakTime / 2) {
       turns *= 2;
       continue;
     }
     ++measured;
     best = std::max(best, static_cast<double>(chunks * turns) *
                               static_cast<double>(loop.operations_per_turn) /
-                              seconds);
+                              absl::ToDoubleSeconds(time));
   }
   return best;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/thread_pool.h"
 #include "kernels/ceilings/ceilings.h"
@@ -42,9 +43,9 @@ class MachineMeter {
 
   // About 50 ms; the better of two readings, at most 0.5 s each.
   [[nodiscard]] double MeasureBandwidth();
-  // The mean over `seconds`, and one reading at least: what a processor that is
-  // given in slices gives in the long run.
-  [[nodiscard]] double MeanBandwidth(double seconds);
+  // The mean over `time`, and one reading at least: what the process is stopped
+  // for meanwhile counts.
+  [[nodiscard]] double MeanBandwidth(absl::Duration time);
   // About 10 ms; none where there is no such loop.
   [[nodiscard]] std::optional<double> MeasurePeak(kernels::Peak peak);
   [[nodiscard]] MachineRates Measure();
@@ -64,8 +65,8 @@ class MachineMeter {
   void Fill();
   // Sets read_ to the faster way of reading.
   void ChooseRead();
-  // Reads everything once, or as much as `seconds` allow; the bytes read.
-  double ReadOnce(double seconds);
+  // Reads everything once, or as much as `time` allows; the bytes read.
+  double ReadOnce(absl::Duration time);
 
   const SystemClock clock_;
   const kernels::CeilingLoops loops_;

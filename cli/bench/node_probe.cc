@@ -25,16 +25,16 @@ constexpr double kComputePart = 0.2;
 // formats would take ten seconds. Where such a group stops the process, some
 // windows hold a stop and others none, and the spread of the rounds shows it.
 struct Pace {
-  double window_s;
+  absl::Duration window;
   int rounds;
   absl::Duration limit;
 };
 constexpr Pace kQuick = {
-    .window_s = 0.02, .rounds = 3, .limit = absl::Seconds(10)};
+    .window = absl::Milliseconds(20), .rounds = 3, .limit = absl::Seconds(10)};
 constexpr Pace kThorough = {
-    .window_s = 0.05, .rounds = 5, .limit = absl::Seconds(60)};
+    .window = absl::Milliseconds(50), .rounds = 5, .limit = absl::Seconds(60)};
 // Of memory, which every other number hangs on.
-constexpr double kMemoryWindows = 4;
+constexpr int kMemoryWindows = 4;
 
 // Rates of one format, a value a round.
 struct Rounds {
@@ -58,7 +58,8 @@ class Prober {
   absl::Status RunRound();
   // Mean time of a product of so many rows, and its work.
   struct Timed {
-    double seconds, operations, bytes;
+    absl::Duration time;
+    double operations, bytes;
   };
   absl::StatusOr<Timed> Time(kernels::WeightFormat format, int64_t rows);
 
@@ -77,16 +78,15 @@ absl::StatusOr<Prober::Timed> Prober::Time(kernels::WeightFormat format,
       const std::unique_ptr<FormatProduct> product,
       FormatProduct::Create(meter_, table_,
                             {format, kernels::ComputeMode::kFast, rows},
-                            pace_.window_s / 2));
-  const double seconds = product->MeanSeconds(pace_.window_s);
+                            pace_.window / 2));
+  const absl::Duration time = product->MeanTime(pace_.window);
   MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
-  return Timed{seconds, product->operations(),
+  return Timed{time, product->operations(),
                static_cast<double>(product->weight_bytes())};
 }
 
 absl::Status Prober::RunRound() {
-  const double bandwidth =
-      meter_.MeanBandwidth(kMemoryWindows * pace_.window_s);
+  const double bandwidth = meter_.MeanBandwidth(kMemoryWindows * pace_.window);
   machine_.push_back(meter_.Measure());
   MILLRACE_RETURN_IF_ERROR(TimeLimit().CheckInterrupt());
   bandwidths_.push_back(bandwidth);
@@ -97,8 +97,9 @@ absl::Status Prober::RunRound() {
     MILLRACE_ASSIGN_OR_RETURN(const Timed decode, Time(format, kDecodeRows));
     MILLRACE_ASSIGN_OR_RETURN(const Timed prompt, Time(format, kPromptRows));
     formats_[i].decode.push_back(RateBesideReading(
-        decode.operations, decode.bytes, bandwidth, decode.seconds));
-    formats_[i].prompt.push_back(prompt.operations / prompt.seconds);
+        decode.operations, decode.bytes, bandwidth, decode.time));
+    formats_[i].prompt.push_back(prompt.operations /
+                                 absl::ToDoubleSeconds(prompt.time));
   }
   return absl::OkStatus();
 }
@@ -128,7 +129,8 @@ NodeProbe Prober::Result() const {
 }  // namespace
 
 double RateBesideReading(double operations, double bytes, double bandwidth,
-                         double seconds) {
+                         absl::Duration time) {
+  const double seconds = absl::ToDoubleSeconds(time);
   return operations /
          std::max(seconds - bytes / bandwidth, kComputePart * seconds);
 }

@@ -34,9 +34,9 @@ struct NodeProbe {
 absl::StatusOr<NodeProbe> ProbeNode(const NodeProbeOptions& options);
 
 // Operations per second that explain, beside reading `bytes` at `bandwidth`,
-// why a product of `operations` takes `seconds`. Where reading explains nearly
+// why a product of `operations` takes `time`. Where reading explains nearly
 // all of it, five times what was done: more was not seen.
 double RateBesideReading(double operations, double bytes, double bandwidth,
-                         double seconds);
+                         absl::Duration time);
 
 }  // namespace millrace::cli

@@ -13,10 +13,10 @@ namespace {
 
 TEST(NodeProbeTest, WhatReadingDoesNotExplainIsComputing) {
   // Two of three seconds are reading.
-  EXPECT_DOUBLE_EQ(RateBesideReading(600, 20, 10, 3), 600);
+  EXPECT_DOUBLE_EQ(RateBesideReading(600, 20, 10, absl::Seconds(3)), 600);
   // Reading explains all and more: five times what was done.
-  EXPECT_DOUBLE_EQ(RateBesideReading(600, 30, 10, 3), 1000);
-  EXPECT_DOUBLE_EQ(RateBesideReading(600, 99, 10, 3), 1000);
+  EXPECT_DOUBLE_EQ(RateBesideReading(600, 30, 10, absl::Seconds(3)), 1000);
+  EXPECT_DOUBLE_EQ(RateBesideReading(600, 99, 10, absl::Seconds(3)), 1000);
 }
 
 TEST(ModelProbeTest, TheLineThroughTwoPasses) {
