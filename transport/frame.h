@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
@@ -94,6 +95,8 @@ struct TopToken {
   int32_t token = 0;
   float logprob = 0;
 };
+// In place, so that whoever makes or hands on a result allocates nothing.
+using TopTokens = absl::InlinedVector<TopToken, kTopLogprobsMax>;
 
 // What the last stage says about one row that wanted something.
 struct Result {
@@ -103,7 +106,7 @@ struct Result {
   float logprob = 0;      // of token, or of the row's target when scored
   uint32_t logits_crc = 0;
   RowFailure failure = RowFailure::kNone;
-  std::vector<TopToken> top;  // by logprob, falling
+  TopTokens top;  // by logprob, falling
 };
 
 struct Frame {

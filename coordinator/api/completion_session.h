@@ -19,7 +19,7 @@ struct TokenScore {
   int32_t token = 0;
   bool has_logprob = true;  // not for the first token of a prompt
   float logprob = 0;
-  std::vector<transport::TopToken> top = {};
+  transport::TopTokens top = {};
   std::string text =
       {};  // its part of the answer; all of them join to the text
   std::string bytes = {};  // of the token itself; empty when it is not shown

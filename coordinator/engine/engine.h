@@ -40,7 +40,7 @@ struct TokenEvent {
   int32_t token = 0;
   int64_t position = 0;  // of the token in the sequence
   float logprob = 0;     // valid when asked for
-  std::vector<transport::TopToken> top;
+  transport::TopTokens top;
   uint32_t logits_crc = 0;  // of the row it was chosen from, when asked for
 };
 
@@ -50,7 +50,7 @@ struct TokenEvent {
 struct ScoreEvent {
   int64_t position = 0;
   float logprob = 0;
-  std::vector<transport::TopToken> top;
+  transport::TopTokens top;
   uint32_t logits_crc = 0;
 };
 

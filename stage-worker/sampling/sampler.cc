@@ -39,7 +39,7 @@ bool Penalizes(const SamplingOptions& options) {
 // Puts the token into its place of a list of at most `num_top`. Tokens come
 // with rising ids, so an equal log-probability stays behind.
 void InsertTop(transport::TopToken token, int32_t num_top,
-               std::vector<transport::TopToken>& top) {
+               transport::TopTokens& top) {
   if (static_cast<int32_t>(top.size()) == num_top) {
     top.pop_back();
   }

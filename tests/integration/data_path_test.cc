@@ -1,7 +1,8 @@
 // Once warm, a pipeline of stages in one process decodes without allocating for
 // its tokens and without a system call on any thread: engine, links, stages and
-// their pools. Waiting is not meant (futex, sched_yield, the clock). A vector
-// made anew for a token or a read() in a step fails it.
+// their pools, with as many top log-probabilities as there can be. Waiting is
+// not meant (futex, sched_yield, the clock). A vector made anew for a token or
+// a read() in a step fails it.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,7 +71,8 @@ coordinator::GenerateRequest RequestOf(int64_t index) {
   }
   request.tokens_max = kTokens;
   request.want_logits_crc = index == 0;
-  request.want_logprobs = index == 0;
+  request.want_logprobs = index != 1;
+  request.top_logprobs = index == 0 ? 5 : 20;
   if (index == 1) {
     request.sampling.temperature = 1;
     request.sampling.top_p = 0.9f;

@@ -23,8 +23,8 @@ float LogprobOf(uint64_t state, int32_t token) {
   return -static_cast<float>(bits % 10000) / 1000.0F;
 }
 
-std::vector<transport::TopToken> TopOf(uint64_t state, int64_t count) {
-  std::vector<transport::TopToken> top;
+transport::TopTokens TopOf(uint64_t state, int64_t count) {
+  transport::TopTokens top;
   for (int64_t i = 0; i < count; ++i) {
     const auto token =
         static_cast<int32_t>(Mix(state + static_cast<uint64_t>(i)) % 900);

@@ -15,8 +15,7 @@ absl::Status Broken(const Parts&... parts) {
   return absl::InternalError(absl::StrCat(parts...));
 }
 
-bool SameTop(const std::vector<transport::TopToken>& a,
-             const std::vector<transport::TopToken>& b) {
+bool SameTop(const transport::TopTokens& a, const transport::TopTokens& b) {
   if (a.size() != b.size()) {
     return false;
   }

@@ -7,7 +7,7 @@
 
 namespace millrace::testing {
 
-void OutcomeObserver::Keep(const std::vector<transport::TopToken>& top) {
+void OutcomeObserver::Keep(const transport::TopTokens& top) {
   std::vector<std::pair<int32_t, float>>& kept = outcome_.tops.emplace_back();
   for (const transport::TopToken& entry : top) {
     kept.emplace_back(entry.token, entry.logprob);

@@ -41,7 +41,7 @@ class OutcomeObserver final : public coordinator::RequestObserver {
 
  private:
   void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Keep(const std::vector<transport::TopToken>& top)
+  void Keep(const transport::TopTokens& top)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;

@@ -39,6 +39,7 @@ class StageAllocationTest : public ::testing::TestWithParam<TinyFamily> {
       open.slot = slot;
       open.prompt_tokens = 1;
       open.tokens_max = kPositions;
+      open.top_logprobs = slot == 0 ? 5 : transport::kTopLogprobsMax;
       if (slot == 1) {
         open.sampling.temperature = 1;
         open.sampling.top_p = 0.9f;
@@ -92,8 +93,8 @@ class StageAllocationTest : public ::testing::TestWithParam<TinyFamily> {
 };
 
 // After a few tokens no stage allocates, across blocks of keys and values,
-// greedy and sampled, dense and with experts, counted by a replaced operator
-// new.
+// greedy and sampled, with top log-probabilities, dense and with experts,
+// counted by a replaced operator new.
 TEST_P(StageAllocationTest, DecodeDoesNotAllocateAfterWarmUp) {
   for (uint32_t position = 0; position < kWarmUp; ++position) {
     Step(position);
