@@ -136,11 +136,18 @@ void Sampler::Adjust(const Request& request) {
 int32_t Sampler::Draw(const Request& request) {
   const SamplingOptions& options = *request.options;
   const auto n = static_cast<int64_t>(z_.size());
-  const bool greedy = options.temperature == 0;
+  bool greedy = options.temperature == 0;
   if (!greedy) {
     kernels_.divide(z_.data(), options.temperature, n, z_.data());
   }
-  const float max = kernels_.row_max(z_.data(), n);
+  float max = kernels_.row_max(z_.data(), n);
+  if (!greedy && !std::isfinite(max)) {
+    // Nearly always the temperature: where it is so small that z overflows, the
+    // largest has all the weight.
+    greedy = true;
+    Adjust(request);
+    max = kernels_.row_max(z_.data(), n);
+  }
   if (!std::isfinite(max)) {
     return -1;
   }

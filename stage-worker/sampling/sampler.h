@@ -39,8 +39,9 @@ class Sampler {
   // Sets token of `result`, and with wants_logprob its logprob and top list:
   // the model's own, before bias, penalties and temperature, by logprob
   // falling, then id rising; tokens of probability 0 are not listed. A row with
-  // NaN or without a finite maximum, also behind penalties and temperature,
-  // sets failure to kLogitsNotFinite and nothing else.
+  // NaN or without a finite maximum, also behind bias and penalties, sets
+  // failure to kLogitsNotFinite and nothing else. A temperature so small that
+  // the largest z overflows counts as 0, which it tends to.
   void Sample(const Request& request, transport::Result& result);
 
   // Sets logprob of `result` to that of `target`, 0 <= target < vocab_size, and
@@ -51,7 +52,7 @@ class Sampler {
  private:
   // z_ = logits with bias and penalties.
   void Adjust(const Request& request);
-  // The token for T > 0, from z_; -1 when z_ has no finite maximum.
+  // The token from z_; -1 when z_ has no finite maximum.
   int32_t Draw(const Request& request);
   // Sets z_ of all but the candidates to -infinity, which is weight 0.
   void KeepCandidates();

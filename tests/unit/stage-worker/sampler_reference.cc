@@ -187,20 +187,18 @@ transport::Result ReferenceSample(const ReferenceCase& c) {
   if (!std::isfinite(Maximum(c.logits))) {
     return Failure();
   }
-  std::vector<float> z = Adjusted(c);
-  if (c.options.temperature != 0) {
-    for (float& value : z) {
-      value = value / c.options.temperature;
-    }
-  }
-  const float max = Maximum(z);
-  if (!std::isfinite(max)) {
+  const std::vector<float> x = Adjusted(c);
+  if (!std::isfinite(Maximum(x))) {
     return Failure();
   }
+  std::vector<float> z;
+  for (const float value : x) {
+    z.push_back(value / c.options.temperature);
+  }
   transport::Result result;
-  if (c.options.temperature == 0) {
+  if (c.options.temperature == 0 || !std::isfinite(Maximum(z))) {
     result.token =
-        static_cast<int32_t>(std::max_element(z.begin(), z.end()) - z.begin());
+        static_cast<int32_t>(std::max_element(x.begin(), x.end()) - x.begin());
   } else {
     result.token = Draw(c, z);
   }

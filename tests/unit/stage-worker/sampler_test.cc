@@ -214,6 +214,28 @@ TEST(Sampler, NotFinite) {
   EXPECT_EQ(result.top.size(), 2u);
 }
 
+// Toward T = 0 the largest logit wins, also where z / T is not finite any more:
+// overflown to either side.
+TEST(Sampler, TinyTemperatureIsGreedy) {
+  Sampler sampler = MakeSampler(3);
+  for (const std::vector<float>& logits :
+       {std::vector<float>{1, 30, -5}, std::vector<float>{-30, -2, -9},
+        std::vector<float>{-1, 0, -2}}) {
+    for (const float temperature :
+         {1e-5f, 1e-30f, 1e-38f, std::numeric_limits<float>::denorm_min()}) {
+      ReferenceCase c;
+      c.logits = logits;
+      c.options.temperature = temperature;
+      c.options.top_p = 0.9f;
+      c.options.repetition_penalty = 1.1f;
+      c.tokens = {2};
+      const Result result = SampleCase(sampler, c);
+      EXPECT_EQ(result.failure, RowFailure::kNone) << temperature;
+      EXPECT_EQ(result.token, 1) << temperature;
+    }
+  }
+}
+
 // Ties of the largest logit go to the lower id.
 TEST(Sampler, GreedyTies) {
   Sampler sampler = MakeSampler(5);
