@@ -131,12 +131,12 @@ planner::ScratchFunction PlannedModel::Scratch(
     const model::StageShape& shape,
     const planner::ProcessBytes& process) const {
   return runs ? planner::ScratchOf(spec, shape, process)
-              : planner::ScratchOfSheet(sheet,
-                                        {shape.rows_max,
-                                         process,
-                                         shape.sequences,
-                                         shape.context,
-                                         {shape.kv, shape.prefill_chunk}});
+              : planner::ScratchOfSheet(sheet, {shape.rows_max,
+                                                process,
+                                                shape.sequences,
+                                                shape.context,
+                                                {shape.kv, shape.prefill_chunk},
+                                                shape.slots});
 }
 
 int64_t PlannedModel::VectorsMax() const {

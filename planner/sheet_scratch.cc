@@ -40,7 +40,9 @@ struct Widths {
   }
 };
 
-int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
+int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run,
+                 const ScratchShape& shape) {
+  const int64_t rows = shape.rows_max;
   Widths widths;
   for (int64_t i = run.begin; i < run.end; ++i) {
     widths.Take(sheet.layers[static_cast<size_t>(i)]);
@@ -52,16 +54,18 @@ int64_t RunBytes(const ModelSheet& sheet, const LayerRun& run, int64_t rows) {
   int64_t values = (kHiddenBuffers + widths.vectors - 1) * rows * hidden +
                    kWideBuffers * ffn_rows * widths.rows +
                    rows * (widths.experts + widths.experts_used * hidden);
-  int64_t samplers = 0;
+  int64_t sampling = 0;
   if (run.end == static_cast<int64_t>(sheet.layers.size())) {
     model::ModelSpec ends;
     ends.vocab_size = sheet.vocab_size;
     model::StageShape stage;
     stage.rows_max = rows;
     values += model::LogitRowsMax(ends, stage) * sheet.vocab_size;
-    samplers = model::kSampledTogether * model::SamplerBytes(sheet.vocab_size);
+    sampling = model::kSampledTogether * model::SamplerBytes(sheet.vocab_size) +
+               model::TokenHistoriesBytes(sheet.vocab_size, shape.context,
+                                          shape.slots);
   }
-  return values * kF32Bytes + samplers +
+  return values * kF32Bytes + sampling +
          kPackedCopies *
              model::PackedRowsBytesMax(ffn_rows, std::max(widths.cols, hidden));
 }
@@ -106,7 +110,7 @@ ScratchFunction ScratchOfSheet(const ModelSheet& sheet,
     int64_t bytes =
         shape.process.Of(runs, layers) + CopiedKvBytes(sheet, runs, shape);
     for (const LayerRun& run : runs) {
-      bytes += RunBytes(sheet, run, shape.rows_max);
+      bytes += RunBytes(sheet, run, shape);
     }
     return bytes;
   };

@@ -16,6 +16,7 @@ struct ScratchShape {
   int64_t sequences = 0;
   int64_t context = 0;
   CostsShape kept;
+  int64_t slots = 0;  // of sequences
 };
 
 // Scratch of a node that would run a model which the engine does not: as many

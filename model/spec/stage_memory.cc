@@ -1,6 +1,7 @@
 #include "model/spec/stage_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <variant>
 
@@ -170,6 +171,20 @@ int64_t SamplerBytes(int64_t vocab_size) {
   return vocab_size * kBytesPerToken + (vocab_size + kBlock - 1) / kBlock * 4;
 }
 
+TokenHistorySize TokenHistorySizeOf(int64_t vocab_size, int64_t tokens_max) {
+  TokenHistorySize size;
+  size.entries = std::max<int64_t>(std::min(vocab_size, tokens_max), 1);
+  size.table = static_cast<int64_t>(
+      std::bit_ceil(static_cast<uint64_t>(2 * size.entries)));
+  return size;
+}
+
+int64_t TokenHistoriesBytes(int64_t vocab_size, int64_t context,
+                            int64_t slots) {
+  return RoundUp(slots * TokenHistorySizeOf(vocab_size, context).numbers() * 4,
+                 kAlignment);
+}
+
 int64_t PackedRowsBytesMax(int64_t rows, int64_t cols) {
   // The int8 form takes 48 bytes per group of 32, the bf16 form 4 per pair,
   // f32 4 per element; a short tail is padded to a group.
@@ -268,7 +283,8 @@ int64_t StageScratchBytes(const ModelSpec& spec, const StageShape& shape) {
   if (shape.holds_head) {
     bytes +=
         RoundUp(LogitRowsMax(spec, shape) * spec.vocab_size * 4, kAlignment) +
-        kSampledTogether * SamplerBytes(spec.vocab_size);
+        kSampledTogether * SamplerBytes(spec.vocab_size) +
+        TokenHistoriesBytes(spec.vocab_size, shape.context, shape.slots);
   }
   return bytes;
 }

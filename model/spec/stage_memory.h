@@ -20,6 +20,7 @@ struct StageShape {
   KvFormat kv;
   int64_t context = 0;        // positions of one sequence, at most
   int64_t sequences = 1;      // worst cases the KV pools hold
+  int64_t slots = 0;          // of sequences
   int64_t rows_max = 0;       // rows of one frame
   int64_t prefill_chunk = 0;  // rows of one sequence in one frame, at most
 };
@@ -51,6 +52,18 @@ int64_t LogitRowsMax(const ModelSpec& spec, const StageShape& shape);
 inline constexpr int64_t kSampledTogether = 8;
 // Scratch of one sampler.
 int64_t SamplerBytes(int64_t vocab_size);
+
+// What the last stage keeps of the tokens of a sequence with penalties, in
+// numbers of four bytes: id and count of the different ones, and a hash table
+// over them. Every slot has room for one.
+struct TokenHistorySize {
+  int64_t entries = 0;
+  int64_t table = 0;  // a power of two, at least twice the entries
+  [[nodiscard]] int64_t numbers() const { return 2 * entries + table; }
+};
+TokenHistorySize TokenHistorySizeOf(int64_t vocab_size, int64_t tokens_max);
+// Of all slots.
+int64_t TokenHistoriesBytes(int64_t vocab_size, int64_t context, int64_t slots);
 
 // Bytes that `rows` activation rows of `cols` elements take when packed for a
 // product, in whichever form: the f32 one is the largest.

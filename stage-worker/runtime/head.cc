@@ -40,12 +40,14 @@ uint32_t LogitsCrc(const kernels::SamplingKernels& kernels, const float* logits,
 
 Head::Head(const Weights& weights, const StageConfig& config,
            const kernels::KernelTable& kernels, int64_t logit_rows,
-           StageTap* tap)
+           StageTap* tap, int32_t* histories)
     : weights_(weights),
       kernels_(kernels.sampling),
       vocab_size_(weights.spec().vocab_size),
+      context_(config.context),
       logit_rows_(logit_rows),
       tap_(tap),
+      history_memory_(histories),
       histories_(static_cast<size_t>(config.slots)) {
   wanted_.reserve(static_cast<size_t>(config.rows_max));
   wanted_rows_.reserve(static_cast<size_t>(config.rows_max));
@@ -55,11 +57,16 @@ Head::Head(const Weights& weights, const StageConfig& config,
 }
 
 void Head::Apply(const std::vector<transport::SequenceOp>& ops) {
+  const int64_t numbers =
+      model::TokenHistorySizeOf(vocab_size_, context_).numbers();
   for (const transport::SequenceOp& op : ops) {
     if (const auto* open = std::get_if<transport::OpenSequence>(&op)) {
-      if (NeedsTokenHistory(open->sampling)) {
-        histories_[open->slot].emplace(vocab_size_, open->tokens_max);
-        histories_[open->slot]->Open(open->prompt_tokens);
+      if (Penalizes(open->sampling)) {
+        histories_[open->slot].emplace(
+            history_memory_ + open->slot * numbers, vocab_size_,
+            TokenHistory::Sequence{
+                .prompt_tokens = open->prompt_tokens,
+                .tokens_max = std::min<int64_t>(open->tokens_max, context_)});
       }
     } else {
       histories_[std::get<transport::CloseSequence>(op).slot].reset();

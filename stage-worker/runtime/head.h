@@ -17,15 +17,16 @@ namespace millrace::worker {
 
 // What the last stage does after its layers: final norm, logits of the rows
 // that want something, sampling, scores. Step thread. Memory is taken at
-// construction, and for the token history of a sequence with penalties when it
-// opens; none per token.
+// construction.
 class Head {
  public:
-  // `weights`, `kernels` and `tap` (nullable) outlive it.
+  // `weights`, `kernels`, `tap` (nullable) and `histories` outlive it; the last
+  // is scratch of model::TokenHistoriesBytes.
   Head(const Weights& weights, const StageConfig& config,
-       const kernels::KernelTable& kernels, int64_t logit_rows, StageTap* tap);
+       const kernels::KernelTable& kernels, int64_t logit_rows, StageTap* tap,
+       int32_t* histories);
 
-  // Opens and closes the memory of sequences with penalties.
+  // Starts and ends the token histories of sequences with penalties.
   void Apply(const std::vector<transport::SequenceOp>& ops);
   // Fills out.results, one per row that wants something or has failed, in the
   // order of rows.
@@ -53,8 +54,10 @@ class Head {
   const Weights& weights_;
   const kernels::SamplingKernels& kernels_;
   const int64_t vocab_size_;
+  const int64_t context_;
   const int64_t logit_rows_;
   StageTap* const tap_;
+  int32_t* const history_memory_;  // [slots, numbers of a history]
   std::vector<Wanted> wanted_;
   std::vector<int32_t> wanted_rows_;  // rows of wanted_, for the product
   std::vector<Sampler> samplers_;     // [kSampledTogether]

@@ -30,7 +30,7 @@ const LoadedAttention* AttentionOf(const LoadedLayer& layer) {
   return nullptr;
 }
 
-// Scratch that the head takes for itself.
+// Scratch that the samplers take for themselves.
 int64_t SamplersBytes(const model::ModelSpec& spec, const StageConfig& config) {
   return config.holds_head
              ? model::kSampledTogether * model::SamplerBytes(spec.vocab_size)
@@ -170,8 +170,12 @@ void Stage::PlaceScratch() {
         model::LogitRowsMax(weights_->spec(), ShapeOf(config_));
     buffers.logits =
         carver.TakeFloats(logit_rows * weights_->spec().vocab_size);
+    int32_t* const histories = carver.TakeInts(
+        config_.slots *
+        model::TokenHistorySizeOf(weights_->spec().vocab_size, config_.context)
+            .numbers());
     head_ = std::make_unique<Head>(*weights_, config_, *options_.kernels,
-                                   logit_rows, options_.tap);
+                                   logit_rows, options_.tap, histories);
   }
   MILLRACE_CHECK(carver.used() + SamplersBytes(weights_->spec(), config_) ==
                  memory_.scratch_bytes);

@@ -27,6 +27,7 @@ model::StageShape ShapeOf(const StageConfig& config) {
   shape.kv = FormatOf(config.kv_type);
   shape.context = config.context;
   shape.sequences = config.sequences;
+  shape.slots = config.slots;
   shape.rows_max = config.rows_max;
   shape.prefill_chunk = config.prefill_chunk;
   return shape;

@@ -31,11 +31,6 @@ int32_t FirstEqual(absl::Span<const float> x, float value) {
   return static_cast<int32_t>(std::find(x.begin(), x.end(), value) - x.begin());
 }
 
-bool Penalizes(const SamplingOptions& options) {
-  return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
-         options.frequency_penalty != 0;
-}
-
 // Puts the token into its place of a list of at most `num_top`. Tokens come
 // with rising ids, so an equal log-probability stays behind.
 void InsertTop(transport::TopToken token, int32_t num_top,
@@ -51,8 +46,9 @@ void InsertTop(transport::TopToken token, int32_t num_top,
 
 }  // namespace
 
-bool NeedsTokenHistory(const SamplingOptions& options) {
-  return Penalizes(options);
+bool Penalizes(const SamplingOptions& options) {
+  return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
+         options.frequency_penalty != 0;
 }
 
 Sampler::Sampler(const kernels::SamplingKernels& kernels, int64_t vocab_size)
@@ -63,12 +59,6 @@ Sampler::Sampler(const kernels::SamplingKernels& kernels, int64_t vocab_size)
   // Resident from the start, as everything that a plan counts.
   candidates_.resize(vocab_size);
   candidates_.clear();
-}
-
-int64_t Sampler::AllocatedBytes(int64_t vocab_size) {
-  return vocab_size *
-             static_cast<int64_t>(2 * sizeof(float) + sizeof(Candidate)) +
-         NumBlocks(vocab_size) * static_cast<int64_t>(sizeof(float));
 }
 
 void Sampler::Sample(const Request& request, Result& result) {
@@ -122,7 +112,8 @@ void Sampler::Adjust(const Request& request) {
   }
   MILLRACE_CHECK(request.history != nullptr);
   const float r = options.repetition_penalty;
-  for (const TokenHistory::Entry& entry : request.history->entries()) {
+  for (int64_t i = 0; i < request.history->num_entries(); ++i) {
+    const TokenHistory::Entry entry = request.history->entry(i);
     float x = z_[entry.token];
     x = x > 0 ? x / r : x * r;
     if (entry.answer_count > 0) {

@@ -13,18 +13,17 @@ namespace millrace::worker {
 
 // Whether a sequence with these options needs a TokenHistory that has seen all
 // its tokens; else Sample does not look at it.
-bool NeedsTokenHistory(const transport::SamplingOptions& options);
+bool Penalizes(const transport::SamplingOptions& options);
 
 // Chooses tokens and scores them. Order of what changes a row, and every sum:
 // kernels/README.md, "Sampling". A result depends on its arguments alone. One
-// per step thread, used by it; all memory is taken by the constructor.
+// thread at a time: the head has model::kSampledTogether, each run by a thread
+// of the stage's pool. The constructor takes all memory,
+// model::SamplerBytes(vocab_size).
 class Sampler {
  public:
   // `vocab_size` >= 1.
   Sampler(const kernels::SamplingKernels& kernels, int64_t vocab_size);
-
-  // What an object of this size allocates.
-  static int64_t AllocatedBytes(int64_t vocab_size);
 
   struct Request {
     absl::Span<const float> logits;  // [vocab_size] of one row

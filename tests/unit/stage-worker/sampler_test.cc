@@ -1,10 +1,12 @@
 #include "stage-worker/sampling/sampler.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -23,8 +25,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Result SampleCase(Sampler& sampler, const ReferenceCase& c) {
   const auto vocab = static_cast<int64_t>(c.logits.size());
-  TokenHistory history(vocab, static_cast<int64_t>(c.tokens.size()));
-  history.Open(c.prompt_tokens);
+  const auto num_tokens = static_cast<int64_t>(c.tokens.size());
+  std::vector<int32_t> memory(
+      model::TokenHistorySizeOf(vocab, num_tokens).numbers());
+  TokenHistory history(memory.data(), vocab, {c.prompt_tokens, num_tokens});
   for (size_t i = 0; i < c.tokens.size(); ++i) {
     history.Observe(static_cast<int64_t>(i), c.tokens[i]);
   }
@@ -244,30 +248,41 @@ TEST(Sampler, GreedyTies) {
   EXPECT_EQ(SampleCase(sampler, c).token, 0);
 }
 
-// Counts are those of the answer alone; a new sequence starts empty and tokens
-// beyond the room are dropped.
+// Counts are those of the answer alone; a new sequence starts empty, whatever
+// its memory holds, and tokens beyond the room are dropped.
 TEST(TokenHistory, CountsAnswerTokens) {
-  TokenHistory history(1000, 4);
-  history.Open(2);
+  std::vector<int32_t> memory(model::TokenHistorySizeOf(1000, 4).numbers());
+  TokenHistory history(memory.data(), 1000, {2, 4});
   for (int64_t i = 0; i < 6; ++i) {
     history.Observe(i, i % 2 == 0 ? 7 : 900);
   }
-  ASSERT_EQ(history.entries().size(), 2u);
-  EXPECT_EQ(history.entries()[0].token, 7);
-  EXPECT_EQ(history.entries()[0].answer_count, 2);
-  EXPECT_EQ(history.entries()[1].answer_count, 2);
-  history.Open(100);
-  EXPECT_TRUE(history.entries().empty());
+  ASSERT_EQ(history.num_entries(), 2);
+  EXPECT_EQ(history.entry(0).token, 7);
+  EXPECT_EQ(history.entry(0).answer_count, 2);
+  EXPECT_EQ(history.entry(1).answer_count, 2);
+  history = TokenHistory(memory.data(), 1000, {100, 4});
+  EXPECT_EQ(history.num_entries(), 0);
   for (int32_t token = 0; token < 9; ++token) {
     history.Observe(token, token);
   }
-  EXPECT_EQ(history.entries().size(), 4u);
-  EXPECT_EQ(history.entries()[3].answer_count, 0);
+  EXPECT_EQ(history.num_entries(), 4);
+  EXPECT_EQ(history.entry(3).answer_count, 0);
 }
 
-TEST(Sampler, TakesWhatPlansCount) {
-  for (const int64_t vocab : {1, 1023, 1024, 1025, 49152, 262144}) {
-    EXPECT_EQ(Sampler::AllocatedBytes(vocab), model::SamplerBytes(vocab));
+// A history keeps to the memory that plans count, however full it gets.
+TEST(TokenHistory, TakesWhatPlansCount) {
+  for (const auto& [vocab, tokens_max] :
+       std::vector<std::pair<int64_t, int64_t>>{
+           {1, 1}, {1000, 100}, {100, 1000}, {4096, 4096}}) {
+    const auto size = static_cast<size_t>(
+        model::TokenHistoriesBytes(vocab, tokens_max, 1) / 4);
+    std::vector<int32_t> memory(size + 1, 77);
+    TokenHistory history(memory.data(), vocab, {1, tokens_max});
+    for (int64_t i = 0; i < tokens_max; ++i) {
+      history.Observe(i, static_cast<int32_t>(i % vocab));
+    }
+    EXPECT_EQ(history.num_entries(), std::min(vocab, tokens_max));
+    EXPECT_EQ(memory.back(), 77);
   }
 }
 

@@ -35,19 +35,25 @@ class StageAllocationTest : public ::testing::TestWithParam<TinyFamily> {
     first_ = Make(0, 1);
     last_ = Make(2, kLayers - 1);
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
-      transport::OpenSequence open;
-      open.slot = slot;
-      open.prompt_tokens = 1;
-      open.tokens_max = kPositions;
-      open.top_logprobs = slot == 0 ? 5 : transport::kTopLogprobsMax;
-      if (slot == 1) {
-        open.sampling.temperature = 1;
-        open.sampling.top_p = 0.9f;
-        open.sampling.repetition_penalty = 1.2f;
-      }
-      in_.ops.emplace_back(open);
+      Open(slot, 0);
       in_.rows.push_back({.slot = slot});
     }
+  }
+
+  // With the next step, which is its first; `position` is that of the others.
+  void Open(uint32_t slot, uint32_t position) {
+    transport::OpenSequence open;
+    open.slot = slot;
+    open.prompt_tokens = 1;
+    open.tokens_max = kPositions;
+    open.top_logprobs = slot == 0 ? 5 : transport::kTopLogprobsMax;
+    if (slot == 1) {
+      open.sampling.temperature = 1;
+      open.sampling.top_p = 0.9f;
+      open.sampling.repetition_penalty = 1.2f;
+    }
+    in_.ops.emplace_back(open);
+    opened_at_[slot] = position;
   }
 
   std::unique_ptr<Stage> Make(int64_t first_layer, int64_t last_layer) {
@@ -71,7 +77,7 @@ class StageAllocationTest : public ::testing::TestWithParam<TinyFamily> {
   // One token of every sequence through both stages.
   void Step(uint32_t position) {
     for (transport::Row& row : in_.rows) {
-      row.position = position;
+      row.position = position - opened_at_[row.slot];
       row.token = static_cast<int32_t>(3 + (position * 7 + row.slot) % 50);
       row.flags = transport::kRowDecode | transport::kRowWantsToken |
                   transport::kRowWantsLogprob | transport::kRowWantsCrc;
@@ -87,6 +93,7 @@ class StageAllocationTest : public ::testing::TestWithParam<TinyFamily> {
   kernels::KernelTable kernels_;
   std::unique_ptr<Stage> first_;
   std::unique_ptr<Stage> last_;
+  uint32_t opened_at_[kSlots] = {};
   transport::Frame in_;
   transport::Frame between_;
   transport::Frame out_;
@@ -103,6 +110,22 @@ TEST_P(StageAllocationTest, DecodeDoesNotAllocateAfterWarmUp) {
   for (uint32_t position = kWarmUp; position < kPositions; ++position) {
     Step(position);
   }
+  EXPECT_EQ(::millrace::testing::NumAllocations(), before);
+}
+
+// Nor does a sequence that opens, with penalties, which look at all its tokens.
+TEST_P(StageAllocationTest, OpensWithoutAllocating) {
+  uint32_t position = 0;
+  const auto steps = [&] {
+    for (uint32_t i = 0; i < kWarmUp; ++i) {
+      Step(position++);
+    }
+  };
+  steps();
+  const int64_t before = ::millrace::testing::NumAllocations();
+  in_.ops.emplace_back(transport::CloseSequence{1});
+  Open(1, position);
+  steps();
   EXPECT_EQ(::millrace::testing::NumAllocations(), before);
 }
 

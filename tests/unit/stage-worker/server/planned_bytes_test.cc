@@ -110,6 +110,7 @@ class PlannedBytes : public ::testing::TestWithParam<std::string> {
     model::StageShape shape;
     shape.kv = kv.format;
     shape.context = kContext;
+    shape.slots = load.stage.slots;
     shape.rows_max = load.stage.rows_max;
     shape.prefill_chunk = load.stage.prefill_chunk;
     const planner::LayerRun runs[] = {run};
