@@ -1,9 +1,9 @@
 #include "base/thread_pool.h"
 
-#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/check.h"
 #include "base/float_environment.h"
@@ -112,11 +112,31 @@ ThreadPool::ThreadPool(int num_threads)
   MILLRACE_CHECK(num_threads >= 1);
   active_.store(num_threads, std::memory_order_relaxed);
   workers_.reserve(static_cast<size_t>(num_threads - 1));
-  for (int thread = 1; thread < num_threads; ++thread) {
-    workers_.emplace_back([this, thread] { Work(thread); });
-    pthread_getcpuclockid(workers_.back().native_handle(),
-                          &threads_[static_cast<size_t>(thread)].clock);
+  int next = 1;
+  while (next < num_threads && StartWorker(next)) {
+    ++next;
   }
+  active_.store(next, std::memory_order_relaxed);
+}
+
+// Not std::thread, which throws where it cannot start.
+bool ThreadPool::StartWorker(int thread) {
+  Thread& worker = threads_[static_cast<size_t>(thread)];
+  worker.pool = this;
+  pthread_t handle;
+  if (pthread_create(&handle, nullptr, &Enter, &worker) != 0) {
+    return false;
+  }
+  workers_.push_back(handle);
+  pthread_getcpuclockid(handle, &worker.clock);
+  return true;
+}
+
+void* ThreadPool::Enter(void* thread) noexcept {
+  const auto* worker = static_cast<const Thread*>(thread);
+  ThreadPool& pool = *worker->pool;
+  pool.Work(static_cast<int>(worker - pool.threads_.get()));
+  return nullptr;
 }
 
 ThreadPool::~ThreadPool() {
@@ -126,8 +146,8 @@ ThreadPool::~ThreadPool() {
     operation_.fetch_add(1, std::memory_order_release);
   }
   wake_.NotifyAll();
-  for (std::thread& worker : workers_) {
-    worker.join();
+  for (const pthread_t worker : workers_) {
+    pthread_join(worker, nullptr);
   }
 }
 

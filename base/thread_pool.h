@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,7 +33,8 @@ namespace millrace {
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 class ThreadPool {
  public:
-  // `num_threads` >= 1 counts the caller.
+  // `num_threads` >= 1 counts the caller. Where the system starts no more
+  // threads the pool has fewer: num_threads() tells.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -88,6 +89,7 @@ class ThreadPool {
     // began to suspect a stall; negative where it does not.
     int64_t used_before = -1;
     clockid_t clock = 0;  // of the worker's processor time
+    ThreadPool* pool = nullptr;
     ReadAhead read_ahead;
   };
 
@@ -112,6 +114,9 @@ class ThreadPool {
   void ReturnParked();
   void SetActive(int threads);
 
+  // False where the system starts no more threads.
+  bool StartWorker(int thread);
+  static void* Enter(void* thread) noexcept;
   void Work(int thread) noexcept;
   // Waits until there is another operation than `seen` and this thread is not
   // left out, and leaves that operation in `seen`; false when stopping.
@@ -140,7 +145,7 @@ class ThreadPool {
 
   Mutex mutex_;
   CondVar wake_;
-  std::vector<std::thread> workers_;
+  std::vector<pthread_t> workers_;
 };
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/error.h"
 #include "base/status_macros.h"
 #include "kernels/quant/tile.h"
 #include "stage-worker/layers/layer.h"
@@ -37,12 +38,31 @@ int64_t SamplersBytes(const model::ModelSpec& spec, const StageConfig& config) {
              : 0;
 }
 
+// The pool of a stage, or why it cannot have so many threads.
+absl::StatusOr<std::unique_ptr<ThreadPool>> MakePool(int num_threads) {
+  auto pool = std::make_unique<ThreadPool>(num_threads);
+  if (pool->num_threads() == num_threads) {
+    return pool;
+  }
+  // Reading, stepping and links take some too.
+  constexpr int kOthers = 16;
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, "--threads",
+      absl::StrCat(num_threads, " threads cannot be had, the system starts ",
+                   pool->num_threads(), " here"),
+      absl::StrCat("give at most ", std::max(1, pool->num_threads() - kOthers),
+                   ", or raise the limit of threads or memory (ulimit)"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
     const model::Checkpoint& checkpoint, const StageRunner::Options& options) {
   const model::StageBytes bytes =
       model::StageBytesOf(checkpoint.spec(), ShapeOf(options.config));
+  // First, since it is known at once whether it can be had.
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
+                            MakePool(options.config.num_threads));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Weights> weights,
                             Weights::Load(checkpoint, options.config,
                                           options.progress, options.cancelled));
@@ -55,24 +75,25 @@ absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
     kv.Touch();
     scratch.Touch();
   }
-  return std::unique_ptr<Stage>(new Stage(options, std::move(weights),
-                                          std::move(kv), std::move(scratch)));
+  return std::unique_ptr<Stage>(new Stage(options, std::move(pool),
+                                          std::move(weights), std::move(kv),
+                                          std::move(scratch)));
 }
 
 Stage::Stage(const StageRunner::Options& options,
-             std::unique_ptr<Weights> weights, MappedMemory kv,
-             MappedMemory scratch)
+             std::unique_ptr<ThreadPool> pool, std::unique_ptr<Weights> weights,
+             MappedMemory kv, MappedMemory scratch)
     : options_(options),
       config_(options.config),
       weights_(std::move(weights)),
       kv_(std::move(kv)),
       scratch_(std::move(scratch)),
-      pool_(config_.num_threads),
+      pool_(std::move(pool)),
       ropes_(*weights_, config_.slots),
       sequences_(weights_->spec(), config_) {
   memory_ = model::StageBytesOf(weights_->spec(), ShapeOf(config_));
   step_.kernels = options_.kernels;
-  step_.pool = &pool_;
+  step_.pool = pool_.get();
   step_.compute = config_.compute;
   step_.kv_type = config_.kv_type;
   step_.sizes = model::ActivationSizesOf(weights_->spec(), ShapeOf(config_));

@@ -40,8 +40,9 @@ class Stage {
   [[nodiscard]] const Sequences& sequences() const { return sequences_; }
 
  private:
-  Stage(const StageRunner::Options& options, std::unique_ptr<Weights> weights,
-        MappedMemory kv, MappedMemory scratch);
+  Stage(const StageRunner::Options& options, std::unique_ptr<ThreadPool> pool,
+        std::unique_ptr<Weights> weights, MappedMemory kv,
+        MappedMemory scratch);
 
   void ListFirstWeights();
   void PlaceKv();
@@ -57,7 +58,7 @@ class Stage {
   MappedMemory kv_;
   MappedMemory scratch_;
   StageMemory memory_;
-  ThreadPool pool_;
+  std::unique_ptr<ThreadPool> pool_;
   RopeTables ropes_;
   Sequences sequences_;
   ResidentExpertStore experts_;

@@ -64,7 +64,7 @@ class StageRunner {
   };
   // Reads this stage's byte ranges from `checkpoint`, which is not needed
   // afterwards. InputError for damaged weights, kResourceExhausted when memory
-  // cannot be had.
+  // or threads cannot be had.
   static absl::StatusOr<std::unique_ptr<StageRunner>> Create(
       const model::Checkpoint& checkpoint, Options options);
 

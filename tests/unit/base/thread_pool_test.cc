@@ -1,6 +1,10 @@
 #include "base/thread_pool.h"
 
+#include <sys/resource.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -102,7 +106,7 @@ TEST(ThreadPool, ChunksOfUnequalLengthLeaveNobodyOut) {
   // More than once: the machine may have something else to do.
   for (int attempt = 0; attempt < 20 && !all_stayed; ++attempt) {
     ThreadPool pool(3);
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 4 && pool.active_threads() == 3; ++round) {
       std::atomic<int> came{0};
       pool.Run(3, [&](int64_t, int thread) {
         came.fetch_add(1);
@@ -115,6 +119,33 @@ TEST(ThreadPool, ChunksOfUnequalLengthLeaveNobodyOut) {
     all_stayed = pool.active_threads() == 3;
   }
   EXPECT_TRUE(all_stayed);
+}
+
+// Exit code of a process that may start some threads but not a thousand, since
+// their stacks exceed its address space: 0 where a pool works with those.
+[[noreturn]] void RunInLittleAddressSpace() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t limit = static_cast<rlim_t>(pages) * 4096 + (rlim_t{512} << 20);
+  const rlimit space = {limit, limit};
+  if (setrlimit(RLIMIT_AS, &space) != 0) {
+    std::exit(2);
+  }
+  ThreadPool pool(1000);
+  std::atomic<int> done{0};
+  pool.Run(100, [&](int64_t, int) { done.fetch_add(1); });
+  std::exit(pool.num_threads() > 1 && pool.num_threads() < 1000 &&
+                    pool.active_threads() == pool.num_threads() && done == 100
+                ? 0
+                : 1);
+}
+
+// A pool has as many threads as the system starts, and says so.
+TEST(ThreadPool, HasTheThreadsThatTheSystemStarts) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes more address space than there is memory";
+#endif
+  EXPECT_EXIT(RunInLittleAddressSpace(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
