@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +15,13 @@ namespace millrace::worker {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
+// Touched between two questions whether to go on: some milliseconds.
+constexpr int64_t kTouchBytes = 4 << 20;
 
 }  // namespace
 
-absl::StatusOr<MappedMemory> MappedMemory::Map(int64_t bytes) {
+absl::StatusOr<MappedMemory> MappedMemory::Map(int64_t bytes,
+                                               absl::string_view remedy) {
   if (bytes == 0) {
     return MappedMemory();
   }
@@ -26,8 +31,7 @@ absl::StatusOr<MappedMemory> MappedMemory::Map(int64_t bytes) {
     return MakeError(
         absl::StatusCode::kResourceExhausted, "memory",
         absl::StrCat(HumanSize(bytes), " cannot be had: ", ErrnoText(errno)),
-        "give this stage fewer layers, or lower --context or "
-        "--concurrency");
+        remedy);
   }
   madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return MappedMemory(static_cast<std::byte*>(data), bytes);
@@ -45,10 +49,22 @@ MappedMemory::~MappedMemory() {
   }
 }
 
-void MappedMemory::Touch() {
-  for (int64_t at = 0; at < bytes_; at += kPageBytes) {
-    data_[at] = std::byte{0};
-  }
+absl::Status MappedMemory::Touch(ThreadPool& pool,
+                                 const std::function<bool()>& cancelled) {
+  std::atomic<bool> stop{false};
+  pool.Run((bytes_ + kTouchBytes - 1) / kTouchBytes, [&](int64_t chunk, int) {
+    if (cancelled && !stop.load(std::memory_order_relaxed) && cancelled()) {
+      stop.store(true, std::memory_order_relaxed);
+    }
+    const int64_t begin = chunk * kTouchBytes;
+    const int64_t end = std::min(bytes_, begin + kTouchBytes);
+    for (int64_t at = begin; at < end && !stop.load(std::memory_order_relaxed);
+         at += kPageBytes) {
+      data_[at] = std::byte{0};
+    }
+  });
+  return stop ? absl::CancelledError("loading was interrupted")
+              : absl::OkStatus();
 }
 
 std::byte* Carver::Take(int64_t bytes) {

@@ -2,9 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/thread_pool.h"
 
 namespace millrace::worker {
 
@@ -13,8 +17,12 @@ namespace millrace::worker {
 class MappedMemory {
  public:
   // Huge pages where the system has them: +10 % of streaming rate for weights
-  // (Zen 4, two threads). kResourceExhausted when the system has not that much.
-  static absl::StatusOr<MappedMemory> Map(int64_t bytes);
+  // (Zen 4, two threads). kResourceExhausted when the system has not that much;
+  // `remedy` is then its hint.
+  static absl::StatusOr<MappedMemory> Map(
+      int64_t bytes, absl::string_view remedy =
+                         "free memory, or raise the limit of this process "
+                         "(ulimit -v)");
 
   MappedMemory() = default;
   MappedMemory(MappedMemory&& other) noexcept
@@ -27,8 +35,10 @@ class MappedMemory {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
-  // Makes every page resident now instead of at its first use.
-  void Touch();
+  // Makes every page resident now instead of at its first use, with all threads
+  // of `pool`. They ask `cancelled` (nullable) now and then; kCancelled soon
+  // after it says true.
+  absl::Status Touch(ThreadPool& pool, const std::function<bool()>& cancelled);
 
  private:
   MappedMemory(std::byte* data, int64_t bytes) : data_(data), bytes_(bytes) {}

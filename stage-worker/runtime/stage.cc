@@ -66,14 +66,16 @@ absl::StatusOr<std::unique_ptr<Stage>> Stage::Create(
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Weights> weights,
                             Weights::Load(checkpoint, options.config,
                                           options.progress, options.cancelled));
-  MILLRACE_ASSIGN_OR_RETURN(MappedMemory kv, MappedMemory::Map(bytes.kv_bytes));
+  MILLRACE_ASSIGN_OR_RETURN(
+      MappedMemory kv, MappedMemory::Map(bytes.kv_bytes, kStageMemoryRemedy));
   MILLRACE_ASSIGN_OR_RETURN(
       MappedMemory scratch,
       MappedMemory::Map(bytes.scratch_bytes -
-                        SamplersBytes(checkpoint.spec(), options.config)));
+                            SamplersBytes(checkpoint.spec(), options.config),
+                        kStageMemoryRemedy));
   if (options.touch_memory) {
-    kv.Touch();
-    scratch.Touch();
+    MILLRACE_RETURN_IF_ERROR(kv.Touch(*pool, options.cancelled));
+    MILLRACE_RETURN_IF_ERROR(scratch.Touch(*pool, options.cancelled));
   }
   return std::unique_ptr<Stage>(new Stage(options, std::move(pool),
                                           std::move(weights), std::move(kv),

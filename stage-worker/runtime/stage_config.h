@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "kernels/compute_mode.h"
 #include "model/spec/stage_memory.h"
 
@@ -27,5 +28,9 @@ struct StageConfig {
 // Bytes a stage allocates, by kind: the planner counts and the stage allocates
 // by the one function model::StageBytesOf.
 using StageMemory = model::StageBytes;
+
+// What helps where a stage's memory cannot be had.
+inline constexpr absl::string_view kStageMemoryRemedy =
+    "give this stage fewer layers, or lower --context or --concurrency";
 
 }  // namespace millrace::worker

@@ -59,7 +59,8 @@ class StageRunner {
     // Makes KV pools and scratch resident at load instead of at first use, so
     // that a worker never grows while it serves.
     bool touch_memory = false;
-    // Asked between reads; true ends loading with kCancelled. Nullable.
+    // Asked by loading threads between reads and while memory is made resident;
+    // true ends loading with kCancelled. Nullable.
     std::function<bool()> cancelled;
   };
   // Reads this stage's byte ranges from `checkpoint`, which is not needed

@@ -126,7 +126,8 @@ absl::StatusOr<std::unique_ptr<Weights>> Weights::Load(
   weights->spec_ = std::make_unique<model::ModelSpec>(checkpoint.spec());
   const int64_t bytes =
       model::StageBytesOf(*weights->spec_, ShapeOf(config)).weights_bytes;
-  MILLRACE_ASSIGN_OR_RETURN(weights->memory_, MappedMemory::Map(bytes));
+  MILLRACE_ASSIGN_OR_RETURN(weights->memory_,
+                            MappedMemory::Map(bytes, kStageMemoryRemedy));
   WeightBuilder builder(*weights, bytes);
   builder.Build(config);
   MILLRACE_RETURN_IF_ERROR(LoadTensors(checkpoint, builder.TakeMatrixReads(),

@@ -1,6 +1,7 @@
 // Stages from a real, tiny checkpoint: the coordinator's wish is checked
 // against the files, the digest, the layers and the budget before anything is
 // loaded. Failures are provoked by changing one of them.
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -85,6 +86,27 @@ TEST_F(StageFactoryTest, KvPoolsHaveTheSizeOfTheirType) {
                   kernels::KvBlockBytes(type, attention.num_kv_heads,
                                         attention.head_dim));
   }
+}
+
+// Loading is over only when pools and scratch are resident: told to end when
+// the last weight has been read, it still does.
+TEST_F(StageFactoryTest, IsCancelledBehindTheLastRead) {
+  std::atomic<bool> all_read{false};
+  const auto stage =
+      MakeCheckpointStageFactory({.models_dir = kModels,
+                                  .memory_bytes = 0,
+                                  .num_threads = 1,
+                                  .kernels = &kernels_})
+          ->Create(
+              GoodLoad(),
+              [&](const LoadProgress& progress) {
+                if (progress.bytes_done == progress.bytes_total) {
+                  all_read = true;
+                }
+              },
+              [&] { return all_read.load(); });
+  EXPECT_TRUE(all_read);
+  EXPECT_TRUE(absl::IsCancelled(stage.status())) << stage.status();
 }
 
 TEST_F(StageFactoryTest, RefusesWhatDoesNotMatch) {
