@@ -168,8 +168,11 @@ void MultiplyGroups(StepContext& step, std::span<const ProductGroup> groups,
   Pack(step, packing);
   schedule.chunks.Cut(step.pool->num_threads());
   ReadAheadFor(step, groups, next);
-  step.pool->Run(schedule.chunks.num_chunks(),
-                 [&](int64_t chunk, int) { RunChunk(schedule, chunk); });
+  step.pool->Run(schedule.chunks.num_chunks(), [&](int64_t chunk, int) {
+    if (!step.is_cancelled()) {
+      RunChunk(schedule, chunk);
+    }
+  });
 }
 
 void Multiply(StepContext& step, const ProductInput& input,

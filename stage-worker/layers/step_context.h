@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -76,7 +77,15 @@ struct StepContext {
   std::vector<std::byte*> attention_scratch;
   // Of the first products after the operation that runs.
   NextWeights next_weights;
+  // Nullable. Where another thread sets it, chunks that have not begun are left
+  // out: the pass ends soon, and nothing that it computes is valid. A stop
+  // flag, hence relaxed; who left a chunk out has seen it set, and so does who
+  // joins.
+  const std::atomic<bool>* cancelled = nullptr;
 
+  [[nodiscard]] bool is_cancelled() const {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
   [[nodiscard]] int64_t num_rows() const {
     return static_cast<int64_t>(rows.size());
   }
@@ -84,7 +93,7 @@ struct StepContext {
 
 // Runs function(begin, end, thread) over [0, count) in ranges of about equal
 // size, none smaller than `least` unless it is the last; inline when one range
-// is enough.
+// is enough. Of a step that is cancelled, not over all of it.
 template <typename Function>
 void ForRanges(StepContext& step, int64_t count, int64_t least,
                const Function& function) {
@@ -92,7 +101,9 @@ void ForRanges(StepContext& step, int64_t count, int64_t least,
   const int64_t ranges_most = int64_t{4} * step.pool->num_threads();
   const int64_t size = std::max(least, (count + ranges_most - 1) / ranges_most);
   step.pool->Run((count + size - 1) / size, [&](int64_t range, int thread) {
-    function(range * size, std::min(count, (range + 1) * size), thread);
+    if (!step.is_cancelled()) {
+      function(range * size, std::min(count, (range + 1) * size), thread);
+    }
   });
 }
 

@@ -146,6 +146,9 @@ void Head::RunBatch(StepContext& step, const transport::Frame& in,
            {step.buffers.normed, step.sizes.hidden, wanted_rows_.data() + begin,
             end - begin},
            head, step.compute, step.next_weights);
+  if (step.is_cancelled()) {
+    return;
+  }
   const int64_t together = std::min(end - begin, model::kSampledTogether);
   step.pool->Run(together, [&](int64_t sampler, int) {
     for (int64_t i = begin + sampler; i < end; i += together) {

@@ -96,6 +96,7 @@ Stage::Stage(const StageRunner::Options& options,
   memory_ = model::StageBytesOf(weights_->spec(), ShapeOf(config_));
   step_.kernels = options_.kernels;
   step_.pool = pool_.get();
+  step_.cancelled = &cancelled_;
   step_.compute = config_.compute;
   step_.kv_type = config_.kv_type;
   step_.sizes = model::ActivationSizesOf(weights_->spec(), ShapeOf(config_));
@@ -214,6 +215,7 @@ void Stage::PlaceScratch() {
 }
 
 void Stage::Reset() {
+  cancelled_.store(false, std::memory_order_relaxed);
   sequences_.Reset();
   if (head_ != nullptr) {
     head_->Reset();
@@ -254,7 +256,7 @@ absl::Status Stage::TakeHidden(const transport::Frame& in) {
   return absl::OkStatus();
 }
 
-void Stage::RunLayers(const transport::Frame& in) {
+bool Stage::RunLayers(const transport::Frame& in) {
   const auto tap = [&](int64_t layer) {
     if (options_.tap != nullptr) {
       options_.tap->OnHidden(layer, in, step_.buffers.hidden, step_.num_rows(),
@@ -264,9 +266,15 @@ void Stage::RunLayers(const transport::Frame& in) {
   ropes_.Fill(step_);
   size_t next = 0;
   for (size_t local = 0; local < weights_->layers().size(); ++local) {
+    if (step_.is_cancelled()) {
+      return false;
+    }
     tap(config_.first_layer + static_cast<int64_t>(local));
     for (const LoadedOperation& operation :
          weights_->layers()[local].operations) {
+      if (step_.is_cancelled()) {
+        return false;
+      }
       // After the last one the next frame begins anew.
       next = (next + 1) % first_weights_.size();
       step_.next_weights = first_weights_[next];
@@ -279,10 +287,14 @@ void Stage::RunLayers(const transport::Frame& in) {
       }
     }
   }
+  if (step_.is_cancelled()) {
+    return false;
+  }
   if (config_.holds_head) {
     step_.next_weights = first_weights_[0];
     tap(config_.last_layer + 1);
   }
+  return true;
 }
 
 void Stage::PassOn(const transport::Frame& in, transport::Frame& out) {
@@ -317,15 +329,16 @@ absl::Status Stage::Process(const transport::Frame& in, transport::Frame& out) {
   }
   MILLRACE_RETURN_IF_ERROR(sequences_.AddRows(in.rows, step_));
   MILLRACE_RETURN_IF_ERROR(TakeHidden(in));
-  if (!in.rows.empty()) {
-    RunLayers(in);
+  if (!in.rows.empty() && !RunLayers(in)) {
+    return absl::CancelledError("the pass was cancelled");
   }
   if (head_ != nullptr) {
     head_->Run(step_, in, sequences_, out);
   } else {
     PassOn(in, out);
   }
-  return absl::OkStatus();
+  return step_.is_cancelled() ? absl::CancelledError("the pass was cancelled")
+                              : absl::OkStatus();
 }
 
 }  // namespace millrace::worker

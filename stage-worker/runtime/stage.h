@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -30,10 +31,13 @@ class Stage {
   // Applies the operations of `in`, computes its rows and fills `out`: hidden
   // state for the next stage, or results. `out` points into this stage and into
   // `in` until the next call. kDataLoss: `in` contradicts the stage's state;
-  // Reset before going on.
+  // Reset before going on. kCancelled: so was the pass; the same holds.
   [[nodiscard]] absl::Status Process(const transport::Frame& in,
                                      transport::Frame& out);
-  // Drops all sequences.
+  // Any thread. The pass under way ends within a chunk of an operation, those
+  // after it at once, until Reset.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // Drops all sequences. Not while Process runs.
   void Reset();
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
@@ -49,7 +53,8 @@ class Stage {
   void PlaceScratch();
   void PlaceAttentionScratch();
   [[nodiscard]] absl::Status TakeHidden(const transport::Frame& in);
-  void RunLayers(const transport::Frame& in);
+  // False where the pass was cancelled.
+  [[nodiscard]] bool RunLayers(const transport::Frame& in);
   void PassOn(const transport::Frame& in, transport::Frame& out);
 
   const StageRunner::Options options_;
@@ -67,6 +72,7 @@ class Stage {
   std::vector<std::vector<const LoadedMatrix*>> first_weights_;
   // [layer of this stage]; of its attention operation, where it has one.
   std::vector<KvLayer> kv_layers_;
+  std::atomic<bool> cancelled_{false};
   StepContext step_;
   std::vector<std::byte> attention_scratch_;
   std::unique_ptr<Head> head_;  // last stage only

@@ -14,7 +14,8 @@ namespace millrace::worker {
 namespace {
 
 // Step thread and counters around a Stage. The counters are atomics written by
-// the step thread alone, relaxed: each is read for itself.
+// the step thread, or the owner's while there is none, relaxed: each is read
+// for itself.
 class LinkedStageRunner final : public StageRunner {
  public:
   explicit LinkedStageRunner(std::unique_ptr<Stage> stage)
@@ -32,6 +33,7 @@ class LinkedStageRunner final : public StageRunner {
              std::unique_ptr<transport::FrameSender> downstream,
              std::function<void(absl::Status)> on_end) override {
     Stop();
+    Forget();  // takes the cancellation of Stop back
     upstream_ = std::move(upstream);
     downstream_ = std::move(downstream);
     thread_ = std::thread(
@@ -43,6 +45,8 @@ class LinkedStageRunner final : public StageRunner {
       return;
     }
     const absl::Status reason = absl::CancelledError("the stage was stopped");
+    // The step thread looks at its links between frames only.
+    stage_->Cancel();
     upstream_->Close(reason);
     downstream_->Close(reason);
     thread_.join();
@@ -72,7 +76,6 @@ class LinkedStageRunner final : public StageRunner {
   void StepLoop(uint64_t epoch,
                 const std::function<void(absl::Status)>& on_end) noexcept {
     SetFloatEnvironment();
-    stage_->Reset();
     transport::Frame in;
     transport::Frame out;
     absl::Status status;
@@ -81,6 +84,7 @@ class LinkedStageRunner final : public StageRunner {
     } while (status.ok());
     upstream_->Close(status);
     downstream_->Close(status);
+    Forget();
     if (on_end) {
       on_end(status);
     }
@@ -98,13 +102,23 @@ class LinkedStageRunner final : public StageRunner {
     Add(busy_ns_, absl::ToInt64Nanoseconds(computed - received));
     Add(rows_, static_cast<int64_t>(in.rows.size()));
     Add(frames_, 1);
+    StoreHeld();
+    MILLRACE_RETURN_IF_ERROR(downstream_->Send(out));
+    Add(credit_ns_, absl::ToInt64Nanoseconds(clock_.Monotonic() - computed));
+    return absl::OkStatus();
+  }
+
+  // The sequences of an epoch end with its links. Not while the stage works.
+  void Forget() {
+    stage_->Reset();
+    StoreHeld();
+  }
+
+  void StoreHeld() {
     sequences_open_.store(stage_->sequences().num_open(),
                           std::memory_order_relaxed);
     kv_blocks_used_.store(stage_->sequences().blocks_used(),
                           std::memory_order_relaxed);
-    MILLRACE_RETURN_IF_ERROR(downstream_->Send(out));
-    Add(credit_ns_, absl::ToInt64Nanoseconds(clock_.Monotonic() - computed));
-    return absl::OkStatus();
   }
 
   static void Add(std::atomic<int64_t>& counter, int64_t value) {

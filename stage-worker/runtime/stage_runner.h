@@ -79,7 +79,8 @@ class StageRunner {
                      std::unique_ptr<transport::FrameReceiver> upstream,
                      std::unique_ptr<transport::FrameSender> downstream,
                      std::function<void(absl::Status)> on_end) = 0;
-  // Closes both links and joins the step thread. Idempotent.
+  // Ends the pass under way, closes both links and joins the step thread.
+  // Idempotent.
   virtual void Stop() = 0;
   [[nodiscard]] virtual StageCounters Counters() const = 0;
 };
