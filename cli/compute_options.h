@@ -83,19 +83,22 @@ struct SamplingFlags {
   void Define(CLI::App& app);
 };
 
+// The same, validated. The meaning of each number: stage-worker/sampling and
+// transport::SamplingOptions.
 struct SamplingChoice {
-  std::optional<int64_t> max_tokens;
-  double temperature = 0;
-  int64_t top_k = 0;
-  double top_p = 1;
-  double min_p = 0;
-  double presence_penalty = 0;
-  double frequency_penalty = 0;
-  double repetition_penalty = 1;
-  std::optional<uint64_t> seed;
-  std::vector<std::string> stop;
+  std::optional<int64_t> max_tokens;  // >= 1; none: the command's default
+  double temperature = 0;             // >= 0; 0: the likeliest token
+  int64_t top_k = 0;                  // 0: all
+  double top_p = 1;                   // 0 to 1; 1: all
+  double min_p = 0;                   // 0 to 1, of the likeliest; 0: all
+  double presence_penalty = 0;        // of a logit, -2 to 2
+  double frequency_penalty = 0;       // of a logit and occurrence, -2 to 2
+  double repetition_penalty = 1;      // factor, > 0; 1: none
+  std::optional<uint64_t> seed;       // none: one is drawn
+  std::vector<std::string> stop;      // none empty
   bool ignore_eos = false;
 };
+// UsageError naming the flag that is out of range.
 absl::StatusOr<SamplingChoice> Validate(
     const SamplingFlags& flags,
     const std::optional<model::GenerationDefaults>& defaults);

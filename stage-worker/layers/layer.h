@@ -24,17 +24,20 @@ void RunAttention(StepContext& step, const LoadedAttention& weights,
 
 void RunDenseFfn(StepContext& step, const LoadedDenseFfn& weights);
 
-// Experts are run one after another in ascending order over the tokens that
-// chose them; each token sums its own in the order of choice.
+// Experts run over the tokens that chose them in waves, in ascending order:
+// together as many as the buffers and one set of products hold
+// (step.ffn_rows_max choices, kProductGroupsMax experts). Each token sums its
+// own in the order of choice.
 class ExpertStore;
 void RunMoeFfn(StepContext& step, const LoadedMoeFfn& weights,
                ExpertStore& experts);
 
-// y = rms_norm(hidden) over all rows.
+// y = rms_norm(x) over all rows of the step.
+//   x, y [num_rows, width], row-major without gaps; y may be x
 void NormRows(StepContext& step, const LoadedNorm& norm, const float* x,
               int64_t width, float* y);
 
-// hidden += x over all rows.
+// step.buffers.hidden += x over all rows of the step; x [num_rows, hidden].
 void AddRows(StepContext& step, const float* x);
 
 }  // namespace millrace::worker

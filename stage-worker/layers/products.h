@@ -12,14 +12,14 @@ namespace millrace::worker {
 // One matrix product of a step.
 struct Product {
   const LoadedMatrix* weight = nullptr;
-  const float* bias = nullptr;  // nullable
+  const float* bias = nullptr;  // [weight->rows], nullable
   float* y = nullptr;           // [num_tokens, weight->rows]
-  int64_t y_stride = 0;
+  int64_t y_stride = 0;         // elements between tokens, >= weight->rows
 };
 
 struct ProductInput {
   const float* x = nullptr;  // [*, cols]
-  int64_t x_stride = 0;
+  int64_t x_stride = 0;      // elements between rows, >= cols
   // Token t is row row_index[t] of x; null: row t.
   const int32_t* row_index = nullptr;
   int64_t num_tokens = 0;

@@ -23,8 +23,8 @@ class RopeTables {
   // Fills the tables in step.buffers for all rows.
   void Fill(StepContext& step);
 
-  // Column at which this rotation's values start in a row of the tables, and
-  // elements between rows.
+  // Column at which this rotation's values start in a row of the tables, -1 for
+  // one that no layer of the stage has; and elements between rows.
   [[nodiscard]] int64_t ColumnOf(const model::RopeSpec* rope) const;
   [[nodiscard]] int64_t stride() const { return stride_; }
 

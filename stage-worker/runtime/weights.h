@@ -31,38 +31,44 @@ struct LoadedLinear {
 };
 
 struct LoadedNorm {
-  const float* weight = nullptr;  // null: this norm does not exist
-  float eps = 0;
+  const float* weight = nullptr;  // [width]; null: this norm does not exist
+  float eps = 0;                  // added to the mean of squares
 };
 
 struct LoadedAttention {
-  LoadedNorm norm, q_norm, k_norm;
-  LoadedLinear q, k, v, o;
+  LoadedNorm norm;            // [hidden]
+  LoadedNorm q_norm, k_norm;  // [head_dim], of every head
+  LoadedLinear q;             // [num_heads * head_dim, hidden]
+  LoadedLinear k, v;          // [num_kv_heads * head_dim, hidden]
+  LoadedLinear o;             // [hidden, num_heads * head_dim]
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
-  int64_t window = 0;
+  int64_t window = 0;  // positions that a row sees, its own included; 0: all
   // Points into the ModelSpec copy that Weights keeps; null: no rotation.
   const model::RopeSpec* rope = nullptr;
+  // [rope->rotary_dims / 2], of the frequencies; null: none.
   const float* rope_divisors = nullptr;
 };
 
 struct LoadedDenseFfn {
-  LoadedNorm norm;
-  LoadedLinear gate, up, down;
+  LoadedNorm norm;        // [hidden]
+  LoadedLinear gate, up;  // [intermediate, hidden]
+  LoadedLinear down;      // [hidden, intermediate]
 };
 
 struct LoadedExpert {
-  LoadedMatrix gate, up, down;
+  LoadedMatrix gate, up;  // [intermediate, hidden]
+  LoadedMatrix down;      // [hidden, intermediate]
 };
 
 struct LoadedMoeFfn {
-  LoadedNorm norm;
-  LoadedMatrix router;
-  std::vector<LoadedExpert> experts;
+  LoadedNorm norm;                    // [hidden]
+  LoadedMatrix router;                // [num experts, hidden]
+  std::vector<LoadedExpert> experts;  // in the router's order
   int64_t experts_per_token = 0;
-  int64_t intermediate = 0;
-  bool renormalise = true;
+  int64_t intermediate = 0;  // of each expert
+  bool renormalise = true;   // the chosen weights sum to one
 };
 
 using LoadedOperation =
