@@ -287,7 +287,8 @@ absl::StatusOr<SamplingChoice> Validate(
   choice.max_tokens = flags.max_tokens;
   choice.temperature = flags.temperature.value_or(
       model.do_sample ? model.temperature.value_or(1.0) : 0.0);
-  choice.top_k = flags.top_k.value_or(model.top_k.value_or(0));
+  choice.top_k = flags.top_k.value_or(
+      std::max<int64_t>(0, model.top_k.value_or(0)));  // -1: all, too
   choice.top_p = flags.top_p.value_or(model.top_p.value_or(1.0));
   choice.min_p = flags.min_p.value_or(model.min_p.value_or(0.0));
   choice.presence_penalty = flags.presence_penalty.value_or(0);
