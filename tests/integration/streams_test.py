@@ -153,17 +153,22 @@ class StreamsTest(cluster.ModelTest):
 
     def test_interrupt_while_nobody_reads_the_output(self):
         """A reader that is there, but has stopped reading."""
-        page = 4096
+        def filled(stream):
+            there = fcntl.ioctl(stream, termios.FIONREAD, bytes(4))
+            return int.from_bytes(there, sys.byteorder)
+
         for command in (("run", self.model, "--prompt", "Hi", "--max-tokens",
                          "4000", "--ignore-eos"),
                         ("inspect", self.model, "--tensors", "--json")):
             with self.subTest(command=command):
-                process = self.start(*command, pipesize=page)
+                process = self.start(*command, pipesize=4096)
 
-                def full(stream=process.stdout):
-                    there = fcntl.ioctl(stream, termios.FIONREAD, bytes(4))
-                    return int.from_bytes(there, sys.byteorder) > page - 64
-                cluster.wait_for(full, "a full pipe")
+                def stuck(stream=process.stdout):
+                    before = filled(stream)
+                    time.sleep(0.3)
+                    return 0 < before == filled(stream)
+                cluster.wait_for(stuck, "waiting for room in the pipe")
+                self.assertIsNone(process.poll())
                 process.send_signal(signal.SIGINT)
                 self.assertIn(process.wait(timeout=20), (1, 130))
 
