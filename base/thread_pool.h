@@ -83,14 +83,14 @@ class ThreadPool {
     // to, in one word, so that a claim by a thread that lags behind one
     // operation cannot succeed in another.
     std::atomic<uint64_t> range{0};
-    // Set by the worker while it looks for chunks and works on them.
-    std::atomic<bool> working{false};
     // Caller only: processor time that the worker had used when the caller
     // began to suspect a stall; negative where it does not.
     int64_t used_before = -1;
-    clockid_t clock = 0;  // of the worker's processor time
     ThreadPool* pool = nullptr;
     ReadAhead read_ahead;
+    clockid_t clock = 0;  // of the worker's processor time
+    // Set by the worker while it looks for chunks and works on them.
+    std::atomic<bool> working{false};
   };
 
   void RunErased(int64_t num_chunks, ChunkFunction function, void* context);
