@@ -80,6 +80,12 @@ void Console::Note(absl::string_view line) {
            absl::StrCat(err_is_terminal_ ? "\r\x1b[K" : "", line, "\n"));
 }
 
+void Console::Warn(absl::string_view warning) {
+  if (!warning.empty()) {
+    Note(absl::StrCat("warning: ", warning));
+  }
+}
+
 void Console::Progress(absl::string_view text) {
   if (err_is_terminal_) {
     WriteAll(STDERR_FILENO, absl::StrCat("\r\x1b[K", text));

@@ -35,6 +35,8 @@ class Console {
   [[nodiscard]] absl::Status OutStatus() const;
   // One line to stderr, for people.
   void Note(absl::string_view line);
+  // The same of what the result must be read with; nothing for an empty text.
+  void Warn(absl::string_view warning);
   // Replaces the progress line on a terminal; nothing elsewhere. An empty text
   // removes it.
   void Progress(absl::string_view text);

@@ -49,11 +49,20 @@ void EmptyPipe() {
   }
 }
 
-// An interrupt on another thread may write after it was forgotten.
-void EmptyPipeOfForgotten() {
-  if (Interrupts() == 0) {
-    EmptyPipe();
+// Waits until `descriptor` is ready for one of `events`, or will never be;
+// false when an interrupt came first, or was there already.
+bool AwaitReady(int descriptor, short events) {
+  pollfd descriptors[] = {{descriptor, events, 0}, {wake_pipe[0], POLLIN, 0}};
+  while (Interrupts() == 0) {
+    if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
+      return true;
+    }
+    // An interrupt on another thread may write after it was forgotten.
+    if (Interrupts() == 0) {
+      EmptyPipe();
+    }
   }
+  return false;
 }
 
 }  // namespace
@@ -134,26 +143,12 @@ bool AwaitInterrupt(absl::Duration timeout) {
   return Interrupts() > 0;
 }
 
-bool AwaitInput(int descriptor) {
-  while (Interrupts() == 0) {
-    pollfd descriptors[] = {{descriptor, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}};
-    if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
-      return true;
-    }
-    EmptyPipeOfForgotten();
-  }
-  return false;
-}
+bool AwaitInput(int descriptor) { return AwaitReady(descriptor, POLLIN); }
 
 bool AwaitRoom(int descriptor) {
-  pollfd descriptors[] = {{descriptor, POLLOUT, 0}, {wake_pipe[0], POLLIN, 0}};
-  while (Interrupts() == 0) {
-    if (poll(descriptors, 2, -1) > 0 && descriptors[0].revents != 0) {
-      return true;
-    }
-    EmptyPipeOfForgotten();
-  }
-  return poll(descriptors, 1, kRoomMilliseconds) > 0;
+  pollfd room = {descriptor, POLLOUT, 0};
+  return AwaitReady(descriptor, POLLOUT) ||
+         poll(&room, 1, kRoomMilliseconds) > 0;
 }
 
 bool AwaitInterruptAfter(int seen, absl::Duration timeout) {

@@ -7,6 +7,10 @@ namespace millrace::cli {
 // Exit code of a program that an interrupt ended.
 inline constexpr int kExitInterrupted = 130;
 
+// How long waiting for something else may go on before it looks for an
+// interrupt.
+inline constexpr absl::Duration kInterruptLag = absl::Milliseconds(100);
+
 // Opens what the caller has closed of standard input, output and error, so that
 // no file or socket takes their place and gets our output. Using them stays an
 // error. First thing in main; the program may begin anew in it, with `argv`.
@@ -22,7 +26,8 @@ void CatchInterrupts();
 
 // While it lives an interrupt ends the program where it stands, with
 // kExitInterrupted: around reading that may take long, holds nothing that must
-// be put away, and asks nobody. Main thread, one at a time.
+// be put away, and asks nobody. Main thread, one at a time. ExitOnInterrupt is
+// for computing that shows progress.
 class InterruptEndsProgram {
  public:
   InterruptEndsProgram();

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,12 +63,10 @@ class ProbeCommand final : public Command {
   absl::Status Run(Console& console) override;
 
  private:
-  // Whether an option was given that not every way of measuring takes.
-  [[nodiscard]] bool Given(absl::string_view option) const;
-  [[nodiscard]] absl::Status CheckFlags() const;
-  [[nodiscard]] std::string Kernels() const {
-    return kernels_.empty() ? "auto" : kernels_;
+  [[nodiscard]] bool Given(absl::string_view option) const {
+    return app_->count(std::string(option)) > 0;
   }
+  [[nodiscard]] absl::Status CheckFlags() const;
   [[nodiscard]] std::string Name() const {
     return NodeName(name_.empty() ? HostName("node") : name_);
   }
@@ -91,10 +87,12 @@ class ProbeCommand final : public Command {
   std::string listen_;
   bool insecure_ = false;
   std::optional<int64_t> threads_;
-  std::string kernels_;
+  std::string kernels_ = "auto";
+  const CLI::App* app_ = nullptr;  // what was given
 };
 
 void ProbeCommand::Define(CLI::App& app) {
+  app_ = &app;
   app.add_flag("--quick", quick_, "A few seconds, less exact");
   app.add_option("--name", name_,
                  "Name of the entry; default: the host's name");
@@ -114,14 +112,13 @@ void ProbeCommand::Define(CLI::App& app) {
   app.add_flag("--insecure", insecure_,
                "The network is trusted: listen and dial off loopback");
   app.add_option("--threads", threads_, "Threads; default: all cores");
-  app.add_option("--kernels", kernels_,
-                 "auto, scalar, avx2, avx512 or neon; default: auto");
+  app.add_option("--kernels", kernels_, "auto, scalar, avx2, avx512 or neon");
 }
 
 absl::StatusOr<NodeProbeOptions> ProbeCommand::ProbeOptions(
     Console& console) const {
   ComputeFlags flags;
-  flags.kernels = Kernels();
+  flags.kernels = kernels_;
   MILLRACE_ASSIGN_OR_RETURN(const ComputeOptions compute,
                             Validate(flags, false));
   NodeProbeOptions options;
@@ -197,23 +194,6 @@ void ShowNode(Console& console, const NodeProbe& probe,
       "\n", NodeYaml(probe.node)));
 }
 
-bool ProbeCommand::Given(absl::string_view option) const {
-  const std::pair<absl::string_view, bool> all[] = {
-      {"--quick", quick_},
-      {"--format", !formats_.empty()},
-      {"--model", !model_.empty()},
-      {"--nvme", !nvme_.empty()},
-      {"--record", !record_.empty()},
-      {"--peer", !peer_.empty()},
-      {"--listen", !listen_.empty()},
-      {"--insecure", insecure_},
-      {"--threads", threads_.has_value()},
-      {"--kernels", !kernels_.empty()}};
-  return std::any_of(std::begin(all), std::end(all), [&](const auto& each) {
-    return each.first == option && each.second;
-  });
-}
-
 absl::Status ProbeCommand::CheckFlags() const {
   for (const auto& [way, option] : kUnused) {
     if (Given(way) && Given(option)) {
@@ -253,7 +233,7 @@ absl::Status ProbeCommand::MeasureByModel(Console& console) const {
   ModelProbeOptions options;
   options.model = model_;
   options.compute.threads = threads_;
-  options.compute.kernels = Kernels();
+  options.compute.kernels = kernels_;
   options.quick = quick_;
   MILLRACE_ASSIGN_OR_RETURN(NodeEntry node, ProbeModel(options, console));
   node.name = Name();

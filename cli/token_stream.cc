@@ -7,12 +7,6 @@
 #include "cli/interrupt.h"
 
 namespace millrace::cli {
-namespace {
-
-// How late an interrupt may be noticed while nothing else happens.
-constexpr absl::Duration kInterruptLag = absl::Milliseconds(100);
-
-}  // namespace
 
 std::optional<TokenStream::Event> TokenStream::Next(absl::Duration timeout) {
   MutexLock lock(mutex_);

@@ -261,9 +261,7 @@ absl::Status BenchKernelsCommand::Run(Console& console) {
         "tokens", "version", "time", "GB/s", "of it", "GOPS", "of it", "peak"));
   }
   const std::string warning = meter->Warning();
-  if (!warning.empty()) {
-    console.Note(absl::StrCat("warning: ", warning));
-  }
+  console.Warn(warning);
   boost::json::array results;
   size_t done = 0;
   for (; done < shapes.size() && (done == 0 || !limit.Over()); ++done) {

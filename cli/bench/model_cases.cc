@@ -168,9 +168,7 @@ absl::Status RunModelBench(ModelBench& bench, const ModelBenchKind& kind,
                              HeadOf(kind)));
   }
   const std::string warning = bench.MachineWarning();
-  if (!warning.empty()) {
-    console.Note(absl::StrCat("warning: ", warning));
-  }
+  console.Warn(warning);
   boost::json::array results;
   std::vector<MachineRates> rates;
   for (const BenchLoad& load : loads) {

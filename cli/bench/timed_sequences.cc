@@ -11,9 +11,6 @@
 namespace millrace::cli {
 namespace {
 
-// How late an interrupt may be noticed.
-constexpr absl::Duration kInterruptLag = absl::Milliseconds(100);
-
 // Where sequences begin and end: whether all have been submitted, how many have
 // not ended, and the first error among them. The engine's thread and one other.
 class Progress {

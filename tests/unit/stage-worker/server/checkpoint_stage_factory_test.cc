@@ -43,13 +43,17 @@ control::Load GoodLoad() {
 
 class StageFactoryTest : public ::testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<StageRunner>> Create(
-      const control::Load& load, int64_t memory_bytes = 0,
-      const std::string& models_dir = kModels) {
+  [[nodiscard]] std::unique_ptr<StageFactory> Factory(
+      int64_t memory_bytes = 0, const std::string& models_dir = kModels) const {
     return MakeCheckpointStageFactory({.models_dir = models_dir,
                                        .memory_bytes = memory_bytes,
                                        .num_threads = 1,
-                                       .kernels = &kernels_})
+                                       .kernels = &kernels_});
+  }
+  absl::StatusOr<std::unique_ptr<StageRunner>> Create(
+      const control::Load& load, int64_t memory_bytes = 0,
+      const std::string& models_dir = kModels) {
+    return Factory(memory_bytes, models_dir)
         ->Create(
             load, [](const LoadProgress&) {}, [] { return false; });
   }
@@ -92,19 +96,14 @@ TEST_F(StageFactoryTest, KvPoolsHaveTheSizeOfTheirType) {
 // the last weight has been read, it still does.
 TEST_F(StageFactoryTest, IsCancelledBehindTheLastRead) {
   std::atomic<bool> all_read{false};
-  const auto stage =
-      MakeCheckpointStageFactory({.models_dir = kModels,
-                                  .memory_bytes = 0,
-                                  .num_threads = 1,
-                                  .kernels = &kernels_})
-          ->Create(
-              GoodLoad(),
-              [&](const LoadProgress& progress) {
-                if (progress.bytes_done == progress.bytes_total) {
-                  all_read = true;
-                }
-              },
-              [&] { return all_read.load(); });
+  const auto stage = Factory()->Create(
+      GoodLoad(),
+      [&](const LoadProgress& progress) {
+        if (progress.bytes_done == progress.bytes_total) {
+          all_read = true;
+        }
+      },
+      [&] { return all_read.load(); });
   EXPECT_TRUE(all_read);
   EXPECT_TRUE(absl::IsCancelled(stage.status())) << stage.status();
 }
